@@ -1,0 +1,127 @@
+//===- PlanDialect.td - the executable: buffers and launches ----------------===//
+#ifndef FUSEC_IR_PLAN_DIALECT_TD
+#define FUSEC_IR_PLAN_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "ir/tile/TileBuffer.td"
+
+def Plan_Dialect : Dialect {
+  let name = "plan";
+  let cppNamespace = "::fusec::plan";
+  let summary = "What the runtime executes: buffers in slots, launches in order";
+  let description = [{
+    ```
+    tile kernels + buffers --> plan --> manifest.json + weights.bin + kernels/
+    ```
+
+    A `plan.program` is the whole step. Buffers of run-time size share memory
+    by slot; sizes follow from the dimension symbols. A launch names a
+    `plan.kernel`, which picks one of its `tile.kernel` variants by symbol
+    values.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::fusec::tile::TileDialect"];
+}
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+def Plan_BufferKind : I32EnumAttr<"BufferKind", "who owns a buffer's bytes", [
+  I32EnumAttrCase<"Input", 0, "input">,
+  I32EnumAttrCase<"Weight", 1, "weight">,
+  I32EnumAttrCase<"Constant", 2, "constant">,
+  I32EnumAttrCase<"Cache", 3, "cache">,
+  I32EnumAttrCase<"Activation", 4, "activation">,
+  I32EnumAttrCase<"Output", 5, "output">
+]> {
+  let cppNamespace = "::fusec::plan";
+  let genSpecializedAttr = 0;
+}
+def Plan_BufferKindAttr : EnumAttr<Plan_Dialect, Plan_BufferKind, "kind">;
+
+def Plan_ProgramOp : Plan_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "One step of the model as launches over buffers";
+  let description = [{
+    `page` is the number of positions in a cache page.
+
+    Constraints:
+    - C1: the body holds `plan.buffer`, `plan.launch` and nothing else; `page` is positive.
+
+    ```mlir
+    plan.program @step page 64 {
+      %x = plan.buffer input "tokens" : !tile.buffer<[ragged(T)], i32>
+      %y = plan.buffer activation "x" slot 0 : !tile.buffer<[ragged(T), 64], f32>
+      plan.launch @k0(%x, %y) "embedding" : !tile.buffer<[ragged(T)], i32>, !tile.buffer<[ragged(T), 64], f32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$page);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `page` $page attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
+  let summary = "Declares a buffer";
+  let description = [{
+    Activations and outputs name the slot whose memory they use; `parts` are the
+    stored tensors stacked into a weight, `value` the content of a constant.
+
+    Constraints:
+    - C1: `slot` is given exactly for activations and outputs;
+    - C2: `parts` is given exactly for weights, `value` exactly for constants.
+
+    ```mlir
+    %w = plan.buffer weight "blk.0.attn_q.weight" parts ["blk.0.attn_q.weight"] : !tile.buffer<[576, 576], f32, panel, q4_1>
+    ```
+  }];
+  let arguments = (ins Plan_BufferKindAttr:$kind, StrAttr:$name, OptionalAttr<I64Attr>:$slot,
+                   OptionalAttr<StrArrayAttr>:$parts, OptionalAttr<ElementsAttr>:$value);
+  let results = (outs Tile_AnyBuffer:$result);
+  let assemblyFormat = "$kind $name (`slot` $slot^)? (`parts` $parts^)? (`value` $value^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"ProgramOp">]> {
+  let summary = "Runs a kernel on buffers, after all launches before it";
+  let description = [{
+    Constraints:
+    - C1: `kernel` names a `plan.kernel` of the module; each of its variants takes these buffer types.
+
+    ```mlir
+    plan.launch @k0(%x, %y) "blk.0.attn_norm" : !tile.buffer<[ragged(T), 64], f32>, !tile.buffer<[ragged(T), 64], f32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Tile_AnyBuffer>:$buffers, StrAttr:$name);
+  let assemblyFormat = "$kernel `(` $buffers `)` $name attr-dict `:` type($buffers)";
+}
+
+def Plan_VariantAttr : AttrDef<Plan_Dialect, "Variant"> {
+  let mnemonic = "variant";
+  let summary = "A tile kernel and the largest symbol value it is for";
+  let description = [{
+    `#plan.variant<@k0_r1 when T <= 1>`, `#plan.variant<@k0_r12>`: the first variant whose condition holds runs.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::StringAttr":$symbol, "int64_t":$limit);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
+  let summary = "A kernel with variants for ranges of a size";
+  let description = [{
+    Constraints:
+    - C1: at least one variant; the last, and only the last, has no condition.
+
+    ```mlir
+    plan.kernel @k0 [#plan.variant<@k0_r1 when T <= 1>, #plan.variant<@k0_r12>]
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$variants);
+  let assemblyFormat = "$sym_name $variants attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif

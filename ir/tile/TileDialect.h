@@ -1,0 +1,17 @@
+//===- TileDialect.h - the tile dialect's classes ---------------------------===//
+#pragma once
+
+#include "ir/fuse/FuseDialect.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include "ir/tile/TileEnums.h.inc"
+#include "ir/tile/TileDialect.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/tile/TileTypes.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/tile/TileAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "ir/tile/TileOps.h.inc"

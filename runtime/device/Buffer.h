@@ -1,0 +1,39 @@
+//===- Buffer.h - one owned range of device memory ---------------------------===//
+//
+// On the host: anonymous zero pages, resident only once touched, huge pages for
+// large buffers where the kernel offers them. Move-only; frees its memory when destroyed.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace fusec::runtime {
+
+class Buffer {
+public:
+  Buffer() = default;
+  /// Reserves `bytes` > 0 of zeroed memory, page aligned. `owner` names the
+  /// reservation in the error message.
+  static Result<Buffer> allocate(int64_t bytes, std::string_view owner);
+  ~Buffer();
+  Buffer(Buffer &&other) noexcept;
+  Buffer &operator=(Buffer &&other) noexcept;
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+
+  std::byte *data() const { return base; }
+  int64_t bytes() const { return length; }
+
+private:
+  Buffer(std::byte *data, int64_t bytes) : base(data), length(bytes) {}
+
+  std::byte *base = nullptr;
+  int64_t length = 0;
+};
+
+} // namespace fusec::runtime

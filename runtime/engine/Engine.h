@@ -1,0 +1,102 @@
+//===- Engine.h - from token ids to text, on one artifact --------------------===//
+//
+// Composes manifest, weights, kernels, KV cache, sampler and text into the one
+// object an application holds. It owns all of them.
+//
+//   auto engine = Engine::create({.artifact = "smollm2.fusec"});
+//   if (!engine) return engine.status();
+//   auto ids = (*engine)->tokenizer().encode("Once upon a time", {});
+//   Request request{.prompt = *ids, .maxTokens = 64};
+//   auto done = (*engine)->generate(request, [](const TokenEvent &event) {
+//     std::fputs(event.textDelta.c_str(), stdout);
+//     return true;
+//   });
+//
+// One sequence is alive at a time. Its KV stays in the cache between calls: a
+// prompt that shares a prefix with it computes only what differs (chat turns).
+//
+// Threading: one call at a time; different engines are independent. Only
+// Request::cancel may be touched from another thread meanwhile.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/engine/Request.h"
+#include "runtime/exec/LaunchTime.h"
+#include "runtime/exec/MemoryPlan.h"
+#include "runtime/exec/ModelInfo.h"
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fusec::text {
+class ChatTemplate;
+class Tokenizer;
+} // namespace fusec::text
+
+namespace fusec::runtime {
+
+struct EngineOptions {
+  std::filesystem::path artifact; ///< Directory that holds manifest.json.
+  int threads = 0;                ///< 0 = one per physical core this process may use.
+  int64_t contextTokens = 0;      ///< 0 = the smaller of the model's context and 4096.
+  int64_t chunkTokens = 256;      ///< Prompt tokens per step; does not change results.
+  std::string level;              ///< "avx2", "avx512"; "" = the best this CPU runs.
+};
+
+/// Which positions Engine::logits returns.
+enum class LogitRows { Last, All };
+
+class Engine {
+public:
+  /// Loads the artifact and reserves all memory. Errors name the file and what
+  /// was expected: missing files, damaged manifest, no kernels for this CPU,
+  /// contextTokens beyond the model's.
+  static Result<std::unique_ptr<Engine>> create(const EngineOptions &options);
+  ~Engine();
+  Engine(const Engine &) = delete;
+  Engine &operator=(const Engine &) = delete;
+
+  const ModelInfo &model() const;
+  const text::Tokenizer &tokenizer() const;
+  /// Null when the artifact has no chat template.
+  const text::ChatTemplate *chatTemplate() const;
+  const MemoryPlan &memory() const;
+  /// The options as resolved: real thread count, context, chunk and CPU level.
+  const EngineOptions &options() const;
+  /// Ids that end a generation unless Request::ignoreEos; sorted.
+  std::span<const TokenId> endIds() const;
+
+  /// Generates until an end id, a stop string, maxTokens or the full context.
+  /// `onToken` may be empty. An invalid request is an error and changes nothing.
+  Result<Generation> generate(const Request &request, const TokenCallback &onToken = {});
+
+  /// Raw logits after `ids`: `[vocab]` of the last position, or `[n, vocab]`.
+  /// Starts from an empty cache, which drops the kept sequence.
+  Result<std::vector<float>> logits(std::span<const TokenId> ids, LogitRows rows = LogitRows::Last);
+
+  /// n-1 values: log p(ids[i+1] | ids[0..i]), natural logarithm. n >= 2, at most
+  /// the context. Starts from an empty cache, which drops the kept sequence.
+  Result<std::vector<double>> logprobs(std::span<const TokenId> ids);
+
+  /// Forgets the kept sequence and returns its pages.
+  void reset();
+  /// Tokens whose KV is in the cache.
+  int64_t cachedTokens() const;
+
+  /// While on, each launch is timed (a little overhead per launch).
+  void setProfiling(bool on);
+  /// Times since profiling was switched on or last taken, in launch order.
+  std::vector<LaunchTime> takeProfile();
+
+private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> state);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace fusec::runtime

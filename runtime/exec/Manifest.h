@@ -1,0 +1,154 @@
+//===- Manifest.h - the plan of an artifact, as manifest.json states it -------===//
+//
+// What the compiler decided and the runtime obeys: buffers, launches, and per
+// CPU level the kernels with their variants and grids. A Manifest that was
+// parsed is consistent: every index is in range, every name resolves, every
+// size is sane and every weight lies inside the weights file.
+//
+// Values; immutable after parsing, safe from any thread.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/exec/ModelInfo.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fusec::runtime {
+
+/// The format this runtime reads.
+inline constexpr int64_t manifestFormat = 1;
+
+/// Weights start at multiples of this, and as many bytes follow the last one:
+/// kernels load whole vectors.
+inline constexpr int64_t weightAlignment = 64;
+
+/// Sizes that are known only when a step is built.
+enum class Symbol : uint8_t {
+  Tokens,     ///< T: tokens in the step, all sequences packed.
+  Sequences,  ///< S: sequences in the step.
+  Blocks,     ///< B: row stride of block_table.
+  OutputRows, ///< R: rows whose logits are wanted.
+  Context,    ///< C: largest context of the step, rounded up to whole pages.
+};
+inline constexpr size_t numSymbols = 5;
+
+/// One value per Symbol, indexed by it.
+struct SymbolValues {
+  std::array<int64_t, numSymbols> values{};
+  int64_t &operator[](Symbol symbol) { return values[static_cast<size_t>(symbol)]; }
+  int64_t operator[](Symbol symbol) const { return values[static_cast<size_t>(symbol)]; }
+};
+
+/// "T", "S", "B", "R", "C".
+std::string_view symbolName(Symbol symbol);
+std::optional<Symbol> symbolByName(std::string_view name);
+
+/// A static size or a symbol.
+struct Extent {
+  std::optional<Symbol> symbol;
+  int64_t constant = 0; ///< When there is no symbol; >= 0.
+
+  int64_t at(const SymbolValues &values) const { return symbol ? values[*symbol] : constant; }
+  bool operator==(const Extent &) const = default;
+};
+
+/// Element type of a buffer: how many bytes hold how many elements.
+struct ElementType {
+  std::string_view name;
+  int64_t blockElements = 1;
+  int64_t blockBytes = 0;
+};
+/// "i32" and the names of StorageType.def.
+std::optional<ElementType> elementTypeByName(std::string_view name);
+
+enum class BufferKind : uint8_t { Input, Weight, Cache, Activation, Output };
+
+/// The per-step inputs that a plan may name.
+enum class InputKind : uint8_t { Tokens, Positions, Sequences, BlockTable, OutputRows };
+
+struct BufferInfo {
+  std::string name;
+  BufferKind kind = BufferKind::Activation;
+  ElementType type;
+  std::vector<Extent> dims;                  ///< Outermost first; empty for caches.
+  InputKind input = InputKind::Tokens;       ///< Input only.
+  int64_t offset = 0, bytes = 0;             ///< Weight only: range in weights.bin.
+  int64_t pageBytes = 0;                     ///< Cache only.
+  int32_t slot = -1;                         ///< Activation and Output: shares memory with its slot.
+
+  /// Bytes at these sizes; nullopt when they overflow.
+  std::optional<int64_t> bytesAt(const SymbolValues &values) const;
+};
+
+struct LaunchInfo {
+  std::string name;          ///< "blk.0.attn_norm"
+  std::string kernel;        ///< Key of TargetInfo::kernels, present in every target.
+  std::vector<int32_t> args; ///< Indices into Manifest::buffers.
+};
+
+struct GridAxis {
+  Extent extent;
+  int64_t tile = 1; ///< >= 1; ceil(extent / tile) programs.
+};
+
+struct KernelVariant {
+  struct Limit {
+    Symbol symbol;
+    int64_t most;
+  };
+  std::vector<Limit> when; ///< All must hold (symbol <= most); empty = always.
+  std::string entry;       ///< Symbol in the target's library.
+  std::vector<GridAxis> grid;
+  int64_t scratchBytes = 0; ///< Per thread.
+
+  bool accepts(const SymbolValues &values) const;
+  /// Product over the axes; nullopt when it overflows.
+  std::optional<int64_t> programs(const SymbolValues &values) const;
+};
+
+/// First match wins; the last one always matches.
+using KernelVariants = std::vector<KernelVariant>;
+
+struct TargetInfo {
+  std::string level;   ///< "avx2", "avx512".
+  std::string library; ///< Path inside the artifact.
+  std::map<std::string, KernelVariants, std::less<>> kernels;
+};
+
+struct KvInfo {
+  int64_t pageTokens = 0;
+  std::string dtype;
+  int64_t layers = 0;
+};
+
+struct Manifest {
+  ModelInfo model;
+  std::vector<Symbol> symbols; ///< In the order in which kernels receive them.
+  KvInfo kv;
+  std::vector<BufferInfo> buffers;
+  std::vector<LaunchInfo> launches;
+  std::vector<TargetInfo> targets;
+
+  const TargetInfo *findTarget(std::string_view level) const;
+  std::vector<std::string> levels() const;
+};
+
+/// Parses and verifies. `where` names the file in messages; `weightsBytes` is the
+/// size of weights.bin. Unsupported for another format version, CorruptData (or
+/// the JSON reader's code) for everything else, naming the entry, what was
+/// expected and what was found.
+Result<Manifest> parseManifest(std::string_view json, std::string_view where, int64_t weightsBytes);
+
+/// The cross-checks of parseManifest, for manifests made in memory.
+Status verifyManifest(const Manifest &manifest, int64_t weightsBytes);
+
+} // namespace fusec::runtime

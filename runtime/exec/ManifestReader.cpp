@@ -1,0 +1,307 @@
+//===- ManifestReader.cpp - manifest.json to Manifest -------------------------===//
+//
+// Reads types and names; what depends on several entries is checked afterwards
+// by verifyManifest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/Json.h"
+#include "runtime/exec/Manifest.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+using nlohmann::json;
+
+namespace fusec::runtime {
+
+namespace {
+
+/// No plan comes near this; a damaged number does.
+constexpr int64_t maxSize = int64_t{1} << 40;
+constexpr size_t maxEntries = 1 << 20;
+constexpr size_t maxRank = 8;
+
+struct KindName {
+  std::string_view name;
+  BufferKind kind;
+};
+constexpr KindName kindNames[] = {{"input", BufferKind::Input},
+                                  {"weight", BufferKind::Weight},
+                                  {"cache", BufferKind::Cache},
+                                  {"activation", BufferKind::Activation},
+                                  {"output", BufferKind::Output}};
+
+struct InputName {
+  std::string_view name;
+  InputKind kind;
+};
+constexpr InputName inputNames[] = {{"tokens", InputKind::Tokens},
+                                    {"positions", InputKind::Positions},
+                                    {"sequences", InputKind::Sequences},
+                                    {"block_table", InputKind::BlockTable},
+                                    {"output_rows", InputKind::OutputRows}};
+
+template <size_t N, typename Row> const Row *findRow(const Row (&rows)[N], std::string_view name) {
+  const Row *row = std::find_if(std::begin(rows), std::end(rows), [&](const Row &r) { return r.name == name; });
+  return row == std::end(rows) ? nullptr : row;
+}
+
+/// An integer in [low, high].
+Result<int64_t> readSize(const json &object, std::string_view key, int64_t low, int64_t high = maxSize) {
+  FUSEC_ASSIGN_OR_RETURN(int64_t value, jsonInt(object, key));
+  if (value < low || value > high)
+    return corruptData("key '" + std::string(key) + "': expected " + std::to_string(low) + " to " +
+                       std::to_string(high) + ", found " + std::to_string(value));
+  return value;
+}
+
+Result<Extent> readExtent(const json &value) {
+  if (value.is_string()) {
+    const std::string &name = value.get_ref<const std::string &>();
+    if (std::optional<Symbol> symbol = symbolByName(name))
+      return Extent{symbol, 0};
+    return corruptData("unknown symbol '" + name + "', expected T, S, B, R or C");
+  }
+  if (!value.is_number_integer() || value < 0 || value > maxSize)
+    return corruptData("expected a size from 0 to " + std::to_string(maxSize) + " or a symbol, found " +
+                       (value.is_number_integer() ? value.dump() : std::string(jsonTypeName(value))));
+  return Extent{std::nullopt, value.get<int64_t>()};
+}
+
+/// Calls `read(element)` for each element of the array `key`, naming the element in errors.
+template <typename T, typename Read>
+Result<std::vector<T>> readArray(const json &object, std::string_view key, size_t most, Read read) {
+  FUSEC_ASSIGN_OR_RETURN(const json *array, jsonArray(object, key));
+  if (array->size() > most)
+    return corruptData("key '" + std::string(key) + "': expected at most " + std::to_string(most) +
+                       " entries, found " + std::to_string(array->size()));
+  std::vector<T> values;
+  values.reserve(array->size());
+  for (const json &element : *array) {
+    Result<T> value = read(element);
+    if (!value)
+      return value.status().withContext(std::string(key) + "[" + std::to_string(values.size()) + "]");
+    values.push_back(std::move(value).value());
+  }
+  return values;
+}
+
+Result<int32_t> readId(const json &value) {
+  if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<int32_t>::max())
+    return corruptData("expected a number from 0 to 2147483647");
+  return value.get<int32_t>();
+}
+
+template <typename T>
+Status readDefault(const json &object, std::string_view key, std::optional<T> &value) {
+  if (!jsonFind(object, key))
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(double number, jsonFloat(object, key));
+  // Also refuses NaN. No recommended value is anywhere near this bound, and it fits int.
+  if (!(number >= -1e6 && number <= 1e6))
+    return corruptData("key '" + std::string(key) + "': expected a number of magnitude at most 1e6");
+  value = static_cast<T>(number);
+  return {};
+}
+
+Status readGeneration(const json &model, GenerationDefaults &defaults) {
+  const json *object = jsonFind(model, "generation");
+  if (!object)
+    return {};
+  FUSEC_RETURN_IF_ERROR(readDefault(*object, "temperature", defaults.temperature));
+  FUSEC_RETURN_IF_ERROR(readDefault(*object, "top_k", defaults.topK));
+  FUSEC_RETURN_IF_ERROR(readDefault(*object, "top_p", defaults.topP));
+  FUSEC_RETURN_IF_ERROR(readDefault(*object, "min_p", defaults.minP));
+  return readDefault(*object, "repetition_penalty", defaults.repetitionPenalty);
+}
+
+Result<ModelInfo> readModel(const json &object) {
+  ModelInfo model;
+  FUSEC_ASSIGN_OR_RETURN(model.name, jsonStringOr(object, "name", ""));
+  FUSEC_ASSIGN_OR_RETURN(model.architecture, jsonString(object, "architecture"));
+  FUSEC_ASSIGN_OR_RETURN(model.digest, jsonStringOr(object, "digest", ""));
+  FUSEC_ASSIGN_OR_RETURN(model.vocabSize, readSize(object, "vocab_size", 1, 1 << 24));
+  FUSEC_ASSIGN_OR_RETURN(model.contextLength, readSize(object, "context_length", 1, 1 << 30));
+  FUSEC_ASSIGN_OR_RETURN(model.bytes, jsonIntOr(object, "bytes", 0));
+  if (const json *bos = jsonFind(object, "bos_id")) {
+    Result<int32_t> id = readId(*bos);
+    if (!id)
+      return id.status().withContext("key 'bos_id'");
+    model.bosId = *id;
+  }
+  if (jsonFind(object, "eos_ids")) {
+    FUSEC_ASSIGN_OR_RETURN(model.eosIds, readArray<int32_t>(object, "eos_ids", maxEntries, readId));
+  }
+  FUSEC_RETURN_IF_ERROR(readGeneration(object, model.generation));
+  return model;
+}
+
+Result<KvInfo> readKv(const json &object) {
+  KvInfo kv;
+  FUSEC_ASSIGN_OR_RETURN(kv.pageTokens, readSize(object, "page_tokens", 1, 1 << 16));
+  FUSEC_ASSIGN_OR_RETURN(kv.dtype, jsonStringOr(object, "dtype", "f32"));
+  FUSEC_ASSIGN_OR_RETURN(kv.layers, jsonIntOr(object, "layers", 0));
+  return kv;
+}
+
+Status readShape(const json &object, BufferInfo &buffer) {
+  FUSEC_ASSIGN_OR_RETURN(buffer.dims, readArray<Extent>(object, "dims", maxRank, readExtent));
+  return {};
+}
+
+/// The members that only this kind of buffer has.
+Status readKindMembers(const json &object, BufferInfo &buffer) {
+  switch (buffer.kind) {
+  case BufferKind::Input: {
+    const InputName *row = findRow(inputNames, buffer.name);
+    if (!row)
+      return corruptData("unknown input, expected tokens, positions, sequences, block_table or output_rows");
+    buffer.input = row->kind;
+    return readShape(object, buffer);
+  }
+  case BufferKind::Weight: {
+    FUSEC_ASSIGN_OR_RETURN(buffer.offset, readSize(object, "offset", 0));
+    FUSEC_ASSIGN_OR_RETURN(buffer.bytes, readSize(object, "bytes", 1));
+    return readShape(object, buffer);
+  }
+  case BufferKind::Cache: {
+    FUSEC_ASSIGN_OR_RETURN(buffer.pageBytes, readSize(object, "page_bytes", 1, 1 << 30));
+    return {};
+  }
+  case BufferKind::Activation:
+  case BufferKind::Output: {
+    FUSEC_ASSIGN_OR_RETURN(int64_t slot, readSize(object, "slot", 0, maxEntries));
+    buffer.slot = static_cast<int32_t>(slot);
+    return readShape(object, buffer);
+  }
+  }
+  return internalError("buffer kind without a reader");
+}
+
+Result<BufferInfo> readBuffer(const json &object) {
+  BufferInfo buffer;
+  FUSEC_ASSIGN_OR_RETURN(buffer.name, jsonString(object, "name"));
+  FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonString(object, "kind"));
+  const KindName *row = findRow(kindNames, kind);
+  if (!row)
+    return corruptData("'" + buffer.name + "': unknown kind '" + kind + "'");
+  buffer.kind = row->kind;
+  FUSEC_ASSIGN_OR_RETURN(std::string type, jsonString(object, "dtype"));
+  std::optional<ElementType> element = elementTypeByName(type);
+  if (!element)
+    return corruptData("'" + buffer.name + "': unknown dtype '" + type + "'");
+  buffer.type = *element;
+  if (Status status = readKindMembers(object, buffer); !status.ok())
+    return status.withContext("'" + buffer.name + "'");
+  return buffer;
+}
+
+Result<LaunchInfo> readLaunch(const json &object) {
+  LaunchInfo launch;
+  FUSEC_ASSIGN_OR_RETURN(launch.kernel, jsonString(object, "kernel"));
+  FUSEC_ASSIGN_OR_RETURN(launch.name, jsonStringOr(object, "name", launch.kernel));
+  FUSEC_ASSIGN_OR_RETURN(launch.args, readArray<int32_t>(object, "args", maxEntries, readId));
+  return launch;
+}
+
+Result<GridAxis> readAxis(const json &object) {
+  const json *extent = jsonFind(object, "extent");
+  if (!extent)
+    return corruptData("key 'extent': missing, expected a size or a symbol");
+  GridAxis axis;
+  FUSEC_ASSIGN_OR_RETURN(axis.extent, readExtent(*extent));
+  FUSEC_ASSIGN_OR_RETURN(axis.tile, readSize(object, "tile", 1));
+  return axis;
+}
+
+Status readWhen(const json &object, KernelVariant &variant) {
+  if (!jsonFind(object, "when"))
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(const json *limits, jsonObject(object, "when"));
+  for (const auto &[name, value] : limits->items()) {
+    std::optional<Symbol> symbol = symbolByName(name);
+    if (!symbol)
+      return corruptData("key 'when': unknown symbol '" + name + "', expected T, S, B, R or C");
+    FUSEC_ASSIGN_OR_RETURN(int64_t most, readSize(*limits, name, 0));
+    variant.when.push_back({*symbol, most});
+  }
+  return {};
+}
+
+Result<KernelVariant> readVariant(const json &object) {
+  KernelVariant variant;
+  FUSEC_ASSIGN_OR_RETURN(variant.entry, jsonString(object, "entry"));
+  FUSEC_RETURN_IF_ERROR(readWhen(object, variant));
+  FUSEC_ASSIGN_OR_RETURN(variant.grid, readArray<GridAxis>(object, "grid", maxRank, readAxis));
+  if (jsonFind(object, "scratch_bytes")) {
+    FUSEC_ASSIGN_OR_RETURN(variant.scratchBytes, readSize(object, "scratch_bytes", 0, 1 << 30));
+  }
+  return variant;
+}
+
+Result<TargetInfo> readTarget(const json &object) {
+  TargetInfo target;
+  FUSEC_ASSIGN_OR_RETURN(target.level, jsonString(object, "level"));
+  FUSEC_ASSIGN_OR_RETURN(target.library, jsonString(object, "library"));
+  FUSEC_ASSIGN_OR_RETURN(const json *kernels, jsonObject(object, "kernels"));
+  for (const auto &[name, kernel] : kernels->items()) {
+    Result<KernelVariants> variants = readArray<KernelVariant>(kernel, "variants", maxEntries, readVariant);
+    if (!variants)
+      return variants.status().withContext("kernel '" + name + "'");
+    target.kernels.emplace(name, std::move(variants).value());
+  }
+  return target;
+}
+
+Result<Symbol> readSymbol(const json &value) {
+  FUSEC_ASSIGN_OR_RETURN(Extent extent, readExtent(value));
+  if (!extent.symbol)
+    return corruptData("expected a symbol name");
+  return *extent.symbol;
+}
+
+/// First of all, so that a newer artifact is not called damaged.
+Status checkFormat(const json &document) {
+  FUSEC_ASSIGN_OR_RETURN(int64_t format, jsonInt(document, "format"));
+  if (format != manifestFormat)
+    return unsupported("artifact format " + std::to_string(format) + ", this fusec reads format " +
+                       std::to_string(manifestFormat) + ": compile the model again");
+  return {};
+}
+
+Result<Manifest> readManifest(const json &document) {
+  FUSEC_RETURN_IF_ERROR(checkFormat(document));
+  Manifest manifest;
+  FUSEC_ASSIGN_OR_RETURN(const json *model, jsonObject(document, "model"));
+  Result<ModelInfo> modelInfo = readModel(*model);
+  if (!modelInfo)
+    return modelInfo.status().withContext("model");
+  manifest.model = std::move(modelInfo).value();
+  FUSEC_ASSIGN_OR_RETURN(manifest.model.compilerVersion, jsonStringOr(document, "fusec", ""));
+  FUSEC_ASSIGN_OR_RETURN(const json *kv, jsonObject(document, "kv"));
+  Result<KvInfo> kvInfo = readKv(*kv);
+  if (!kvInfo)
+    return kvInfo.status().withContext("kv");
+  manifest.kv = std::move(kvInfo).value();
+  FUSEC_ASSIGN_OR_RETURN(manifest.symbols, readArray<Symbol>(document, "symbols", numSymbols, readSymbol));
+  FUSEC_ASSIGN_OR_RETURN(manifest.buffers, readArray<BufferInfo>(document, "buffers", maxEntries, readBuffer));
+  FUSEC_ASSIGN_OR_RETURN(manifest.launches, readArray<LaunchInfo>(document, "launches", maxEntries, readLaunch));
+  FUSEC_ASSIGN_OR_RETURN(manifest.targets, readArray<TargetInfo>(document, "targets", 64, readTarget));
+  return manifest;
+}
+
+} // namespace
+
+Result<Manifest> parseManifest(std::string_view text, std::string_view where, int64_t weightsBytes) {
+  FUSEC_ASSIGN_OR_RETURN(json document, parseJson(text, where));
+  Result<Manifest> manifest = readManifest(document);
+  Status status = manifest ? verifyManifest(*manifest, weightsBytes) : manifest.status();
+  if (!status.ok())
+    return status.withContext(std::string(where));
+  return manifest;
+}
+
+} // namespace fusec::runtime

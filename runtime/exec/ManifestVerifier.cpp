@@ -1,0 +1,216 @@
+//===- ManifestVerifier.cpp - what must hold between a manifest's entries -----===//
+//
+//  1. Symbols are named once, and every symbol in use is among them (kernels
+//     receive only those).
+//  2. Inputs are i32 with the dims that the runtime fills; there is exactly one
+//     output, "logits", f32 [R, vocab].
+//  3. Weights are aligned, inside the file with slack behind, and large enough
+//     for their dims.
+//  4. Launch arguments are buffers; every target has every kernel that a launch
+//     names, with a last variant that always matches.
+//  5. Ids of the model lie in its vocabulary; library paths stay inside the
+//     artifact.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/exec/Manifest.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace fusec::runtime {
+
+namespace {
+
+
+std::vector<Symbol> inputDims(InputKind kind) {
+  switch (kind) {
+  case InputKind::Tokens:
+  case InputKind::Positions:
+  case InputKind::Sequences:
+    return {Symbol::Tokens};
+  case InputKind::BlockTable:
+    return {Symbol::Sequences, Symbol::Blocks};
+  case InputKind::OutputRows:
+    return {Symbol::OutputRows};
+  }
+  return {};
+}
+
+std::string print(const std::vector<Extent> &dims) {
+  std::string text = "[";
+  for (const Extent &dim : dims)
+    text += (text.size() > 1 ? ", " : "") + (dim.symbol ? std::string(symbolName(*dim.symbol)) : std::to_string(dim.constant));
+  return text + "]";
+}
+
+class Verifier {
+public:
+  Verifier(const Manifest &manifest, int64_t weightsBytes) : manifest(manifest), weightsBytes(weightsBytes) {}
+
+  Status run() {
+    FUSEC_RETURN_IF_ERROR(checkSymbols());
+    FUSEC_RETURN_IF_ERROR(checkModel());
+    FUSEC_RETURN_IF_ERROR(checkBuffers());
+    FUSEC_RETURN_IF_ERROR(checkLaunches());
+    return checkTargets();
+  }
+
+private:
+  Status checkSymbols() {
+    for (Symbol symbol : manifest.symbols)
+      if (!declared.insert(symbol).second)
+        return corruptData("symbols: '" + std::string(symbolName(symbol)) + "' is listed twice");
+    return {};
+  }
+
+  Status requireDeclared(Symbol symbol) const {
+    if (declared.count(symbol))
+      return {};
+    return corruptData("symbol '" + std::string(symbolName(symbol)) + "' is used but not listed in symbols");
+  }
+
+  Status requireDeclared(const Extent &extent) const { return extent.symbol ? requireDeclared(*extent.symbol) : Status(); }
+
+  Status checkModel() const {
+    std::vector<int32_t> ids = manifest.model.eosIds;
+    if (manifest.model.bosId)
+      ids.push_back(*manifest.model.bosId);
+    for (int32_t id : ids)
+      if (id < 0 || id >= manifest.model.vocabSize)
+        return corruptData("model: token id " + std::to_string(id) + " is outside the vocabulary of " +
+                           std::to_string(manifest.model.vocabSize));
+    return {};
+  }
+
+  Status checkBuffers() {
+    int outputs = 0;
+    std::set<InputKind> inputs;
+    for (const BufferInfo &buffer : manifest.buffers) {
+      if (Status status = checkBuffer(buffer); !status.ok())
+        return status.withContext("buffer '" + buffer.name + "'");
+      outputs += buffer.kind == BufferKind::Output;
+      if (buffer.kind == BufferKind::Input && !inputs.insert(buffer.input).second)
+        return corruptData("buffer '" + buffer.name + "': this input is listed twice");
+    }
+    if (outputs != 1)
+      return corruptData("buffers: expected exactly one output, found " + std::to_string(outputs));
+    return {};
+  }
+
+  Status checkBuffer(const BufferInfo &buffer) const {
+    for (const Extent &dim : buffer.dims)
+      FUSEC_RETURN_IF_ERROR(requireDeclared(dim));
+    switch (buffer.kind) {
+    case BufferKind::Input:
+      return checkInput(buffer);
+    case BufferKind::Weight:
+      return checkWeight(buffer);
+    case BufferKind::Output:
+      return checkOutput(buffer);
+    case BufferKind::Cache:
+    case BufferKind::Activation:
+      return {};
+    }
+    return {};
+  }
+
+  Status checkInput(const BufferInfo &buffer) const {
+    std::vector<Extent> expected;
+    for (Symbol symbol : inputDims(buffer.input))
+      expected.push_back({symbol, 0});
+    if (buffer.type.name != "i32" || buffer.dims != expected)
+      return corruptData("expected i32 " + print(expected) + ", found " + std::string(buffer.type.name) + " " + print(buffer.dims));
+    return {};
+  }
+
+  Status checkOutput(const BufferInfo &buffer) const {
+    std::vector<Extent> expected = {{Symbol::OutputRows, 0}, {std::nullopt, manifest.model.vocabSize}};
+    if (buffer.name != "logits" || buffer.type.name != "f32" || buffer.dims != expected)
+      return corruptData("expected the output logits f32 " + print(expected) + ", found " + std::string(buffer.type.name) +
+                         " " + print(buffer.dims));
+    return {};
+  }
+
+  Status checkWeight(const BufferInfo &buffer) const {
+    if (buffer.offset % weightAlignment != 0)
+      return corruptData("offset " + std::to_string(buffer.offset) + " is no multiple of " + std::to_string(weightAlignment));
+    // The reader bounds both numbers, but manifests made in memory are checked here first.
+    int64_t end = 0;
+    if (buffer.offset < 0 || buffer.bytes < 0 || __builtin_add_overflow(buffer.offset, buffer.bytes, &end) ||
+        __builtin_add_overflow(end, weightAlignment, &end) || end > weightsBytes)
+      return corruptData("bytes " + std::to_string(buffer.bytes) + " at offset " + std::to_string(buffer.offset) + " and " +
+                         std::to_string(weightAlignment) + " bytes of slack do not fit the weights file of " +
+                         std::to_string(weightsBytes) + " bytes");
+    for (const Extent &dim : buffer.dims)
+      if (dim.symbol)
+        return corruptData("a weight has static dims, found " + print(buffer.dims));
+    std::optional<int64_t> needed = buffer.bytesAt({});
+    if (!needed || *needed > buffer.bytes)
+      return corruptData(std::string(buffer.type.name) + " " + print(buffer.dims) + " needs " +
+                         (needed ? std::to_string(*needed) + " bytes" : "too many bytes") + ", found " +
+                         std::to_string(buffer.bytes));
+    return {};
+  }
+
+  Status checkLaunches() const {
+    for (const LaunchInfo &launch : manifest.launches)
+      for (int32_t arg : launch.args)
+        if (arg < 0 || static_cast<size_t>(arg) >= manifest.buffers.size())
+          return corruptData("launch '" + launch.name + "': argument " + std::to_string(arg) + " is none of the " +
+                             std::to_string(manifest.buffers.size()) + " buffers");
+    return {};
+  }
+
+  Status checkTargets() const {
+    if (manifest.targets.empty())
+      return corruptData("targets: expected at least one");
+    std::set<std::string_view> seen;
+    for (const TargetInfo &target : manifest.targets) {
+      if (!seen.insert(target.level).second)
+        return corruptData("targets: level '" + target.level + "' is listed twice");
+      if (Status status = checkTarget(target); !status.ok())
+        return status.withContext("target '" + target.level + "'");
+    }
+    return {};
+  }
+
+  Status checkTarget(const TargetInfo &target) const {
+    std::filesystem::path library(target.library);
+    bool escapes = std::find(library.begin(), library.end(), std::filesystem::path("..")) != library.end();
+    if (library.empty() || library.is_absolute() || escapes || target.library.find('\0') != std::string::npos)
+      return corruptData("library '" + target.library + "': expected a path inside the artifact");
+    for (const auto &[name, variants] : target.kernels)
+      if (Status status = checkVariants(variants); !status.ok())
+        return status.withContext("kernel '" + name + "'");
+    for (const LaunchInfo &launch : manifest.launches)
+      if (!target.kernels.count(launch.kernel))
+        return corruptData("launch '" + launch.name + "': no kernel '" + launch.kernel + "'");
+    return {};
+  }
+
+  Status checkVariants(const KernelVariants &variants) const {
+    if (variants.empty() || !variants.back().when.empty())
+      return corruptData("the last variant must have no 'when'");
+    for (const KernelVariant &variant : variants) {
+      if (variant.entry.empty() || variant.entry.find('\0') != std::string::npos)
+        return corruptData("expected the name of an entry point");
+      for (const KernelVariant::Limit &limit : variant.when)
+        FUSEC_RETURN_IF_ERROR(requireDeclared(limit.symbol));
+      for (const GridAxis &axis : variant.grid)
+        FUSEC_RETURN_IF_ERROR(requireDeclared(axis.extent));
+    }
+    return {};
+  }
+
+  const Manifest &manifest;
+  int64_t weightsBytes;
+  std::set<Symbol> declared;
+};
+
+} // namespace
+
+Status verifyManifest(const Manifest &manifest, int64_t weightsBytes) { return Verifier(manifest, weightsBytes).run(); }
+
+} // namespace fusec::runtime

@@ -1,0 +1,37 @@
+//===- ModelInfo.h - what an artifact says about its model ------------------===//
+//
+// Plain data read from manifest.json. Values; safe from any thread.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fusec::runtime {
+
+/// Sampling defaults that the model's authors recommend; absent = no opinion.
+struct GenerationDefaults {
+  std::optional<float> temperature;
+  std::optional<int> topK;
+  std::optional<float> topP;
+  std::optional<float> minP;
+  std::optional<float> repetitionPenalty;
+};
+
+struct ModelInfo {
+  std::string name;
+  std::string architecture;      ///< "llama", "qwen2", ...
+  std::string digest;            ///< Identifies the source weights.
+  std::string compilerVersion;   ///< The fusec version that wrote the artifact.
+  int64_t vocabSize = 0;         ///< Columns of the logits = rows of the embedding.
+  int64_t contextLength = 0;     ///< Tokens the model was trained for.
+  std::optional<int32_t> bosId;
+  std::vector<int32_t> eosIds;   ///< Tokens that end a generation.
+  int64_t bytes = 0;             ///< Bytes of the source model's weights.
+  GenerationDefaults generation;
+};
+
+} // namespace fusec::runtime

@@ -1,0 +1,17 @@
+# LLVM/MLIR 22: found once, with one precompiled header for every compiler target.
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "fusec needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION}")
+endif()
+find_package(LLD REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/lld)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+set(MLIR_BINARY_DIR ${CMAKE_BINARY_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+
+add_custom_target(FusecIncGen)
+add_library(FusecMLIRHeaders OBJECT ${CMAKE_SOURCE_DIR}/tools/cmake/MLIRHeaders.cpp)
+target_precompile_headers(FusecMLIRHeaders PRIVATE ${CMAKE_SOURCE_DIR}/tools/cmake/MLIRHeaders.h)
+target_compile_options(FusecMLIRHeaders PRIVATE $<$<CXX_COMPILER_ID:Clang>:-fpch-instantiate-templates>)

@@ -1,0 +1,89 @@
+//===- ModelOptions.cpp - from MODEL on a command line to an engine --------===//
+#include "tools/fusec/ModelOptions.h"
+
+#include "runtime/device/host/CpuLevel.h"
+#include "tools/fusec/ArtifactCache.h"
+#include "tools/fusec/Compiler.h"
+#include "tools/fusec/ProgressBar.h"
+#include "tools/fusec/Version.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+namespace fusec {
+
+void ModelOptions::declare(CLI::App &app) {
+  app.add_option("MODEL", model, "GGUF file, Hugging Face directory or artifact directory")->required();
+  app.add_option("-t,--threads", threads, "threads; 0 = one per physical core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("-c,--context", contextTokens, "tokens of context; 0 = the model's, at most 4096")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--chunk", chunkTokens, "prompt tokens per step; never changes the result")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--level", level, "CPU level of the kernels; default: the best this CPU runs")
+      ->check(CLI::IsMember({"avx2", "avx512"}));
+  app.add_flag("--no-cache", noCache, "compile again, even when the cache has the model");
+}
+
+/// The level to compile for: the asked one, else the best that this CPU runs.
+static Result<std::string> hostLevel(const std::string &asked) {
+  std::vector<std::string> all;
+  for (std::string_view name : runtime::cpuLevels())
+    all.emplace_back(name);
+  return runtime::chooseCpuLevel(all, asked);
+}
+
+static Status compileInto(const std::filesystem::path &directory, const std::filesystem::path &model,
+                          const std::string &level, const Environment &environment) {
+  ProgressBar bar(environment);
+  CompileOptions compile;
+  compile.model = model;
+  compile.output = directory;
+  compile.levels = {level};
+  compile.progress = [&bar](std::string_view stage, double fraction) { bar.update(stage, fraction); };
+  return compileModel(compile).status();
+}
+
+Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment) {
+  const std::filesystem::path model = options.model;
+  FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(model));
+  if (kind == ModelKind::Artifact)
+    return model;
+  if (environment.cacheRoot.empty())
+    return notFound("no place for the compiled model: set XDG_CACHE_HOME or HOME to an absolute "
+                    "path, or use `fusec compile MODEL -o DIRECTORY`");
+  const ArtifactCache cache(environment.cacheRoot);
+  FUSEC_ASSIGN_OR_RETURN(auto files, modelFiles(model, kind));
+  FUSEC_ASSIGN_OR_RETURN(std::string digest, cache.digests().digestOf(files));
+  FUSEC_ASSIGN_OR_RETURN(std::string level, hostLevel(options.level));
+  const ArtifactKey key{
+      .modelDigest = digest, .compilerVersion = FUSEC_VERSION, .levels = {level}, .options = {}};
+  if (options.noCache)
+    FUSEC_RETURN_IF_ERROR(cache.remove(key));
+  return cache.findOrBuild(key, [&](const std::filesystem::path &directory) {
+    return compileInto(directory, model, level, environment);
+  });
+}
+
+Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options,
+                                                    const Environment &environment) {
+  FUSEC_ASSIGN_OR_RETURN(std::filesystem::path artifact, artifactFor(options, environment));
+  runtime::EngineOptions engine;
+  engine.artifact = artifact;
+  engine.threads = options.threads;
+  engine.contextTokens = options.contextTokens;
+  engine.chunkTokens = options.chunkTokens;
+  engine.level = options.level;
+  return runtime::Engine::create(engine);
+}
+
+int reportError(const Status &status) {
+  std::fprintf(stderr, "fusec: %s\n", status.message().c_str());
+  return status.code() == ErrorCode::Cancelled ? ExitInterrupted : ExitFailure;
+}
+
+} // namespace fusec
