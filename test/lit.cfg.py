@@ -3,7 +3,8 @@
 #   lit-22 -v --param build=build test/ir/fuse/ops.mlir
 #
 # Tools are found through PATH: `fusec` of the build, `FileCheck` and `not` of LLVM 22.
-# Features (for REQUIRES): avx2, avx512, smollm2 (a real model; then %smollm2 is its GGUF).
+# Features (for REQUIRES): avx2, avx512, smollm2 (a real model; then %smollm2 is its GGUF) and
+# stories (the tiny model stories260K; then %stories is its GGUF).
 import os
 
 import lit.formats
@@ -46,4 +47,8 @@ smollm2 = os.environ.get("FUSEC_SMOLLM2", "")
 if os.path.isfile(smollm2):
     config.available_features.add("smollm2")
     config.substitutions.append(("%smollm2", smollm2))
+stories = os.path.join(source_root, "../../shared/data/models/stories260K/stories260K-f32.gguf")
+if os.path.isfile(stories):
+    config.available_features.add("stories")
+    config.substitutions.append(("%stories", os.path.abspath(stories)))
 config.substitutions.append(("%golden", os.path.join(source_root, "golden")))

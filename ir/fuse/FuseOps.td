@@ -77,7 +77,7 @@ def Fuse_IndexOp : Fuse_Op<"index", [Pure, ParentOneOf<["MapOp"]>]> {
   let hasVerifier = 1;
 }
 
-def Fuse_MapOp : Fuse_Op<"map", [Pure, SingleBlock]> {
+def Fuse_MapOp : Fuse_Op<"map", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "Computes each result element from one element of each input";
   let description = [{
     `result[i...] = body(input0[map0(i...)], input1[map1(i...)], ...)`. The
@@ -146,7 +146,7 @@ def Fuse_ContractOp : Fuse_Op<"contract", [Pure]> {
   }];
 }
 
-def Fuse_ReduceOp : Fuse_Op<"reduce", [Pure]> {
+def Fuse_ReduceOp : Fuse_Op<"reduce", [Pure, IsolatedFromAbove]> {
   let summary = "Folds elements along dimensions with a carrier";
   let description = [{
     The carrier is a tuple of accumulators, one per input: `init` holds their

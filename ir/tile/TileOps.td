@@ -197,7 +197,7 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"Re
   let assemblyFormat = "$values `:` type($values) attr-dict";
 }
 
-def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure, IsolatedFromAbove]> {
   let summary = "Folds the lanes of a carrier by a fixed tree";
   let description = [{
     Merges lane `i` with lane `i + n/2`, then halves `n`, until one is left:

@@ -56,6 +56,11 @@ public:
   /// Null for a GGUF.
   const Safetensors *safetensors() const { return hfFile ? &*hfFile : nullptr; }
 
+  /// Takes over an open container and checks its tensors against the config
+  /// (which, for a GGUF, it reads from the file).
+  static Result<Model> fromGguf(Gguf file);
+  static Result<Model> fromSafetensors(Safetensors file, ModelConfig config);
+
 private:
   friend class ModelBuilder;
   friend Result<Model> openModel(const std::filesystem::path &path);

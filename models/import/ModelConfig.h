@@ -17,6 +17,8 @@
 #include "models/import/Gguf.h"
 #include "runtime/base/Status.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -93,6 +95,10 @@ Result<ModelConfig> configFromGguf(const Gguf &file);
 
 /// Reads config.json and, when present, generation_config.json of `directory`.
 Result<ModelConfig> configFromHf(const std::filesystem::path &directory);
+
+/// The same from parsed documents; `generation` is an empty object when the
+/// directory has no generation_config.json.
+Result<ModelConfig> configFromHf(const nlohmann::json &document, const nlohmann::json &generation);
 
 /// The relations any config must satisfy (positive sizes, heads divisible by
 /// kvHeads, even rotary dims, token ids inside the vocabulary, ...). Both

@@ -40,12 +40,14 @@ class Tokenizer;
 
 namespace fusec::runtime {
 
+struct EngineState;
+
 struct EngineOptions {
-  std::filesystem::path artifact; ///< Directory that holds manifest.json.
+  std::filesystem::path artifact = {}; ///< Directory that holds manifest.json.
   int threads = 0;                ///< 0 = one per physical core this process may use.
   int64_t contextTokens = 0;      ///< 0 = the smaller of the model's context and 4096.
   int64_t chunkTokens = 256;      ///< Prompt tokens per step; does not change results.
-  std::string level;              ///< "avx2", "avx512"; "" = the best this CPU runs.
+  std::string level = {};         ///< "avx2", "avx512"; "" = the best this CPU runs.
 };
 
 /// Which positions Engine::logits returns.
@@ -94,9 +96,8 @@ public:
   std::vector<LaunchTime> takeProfile();
 
 private:
-  struct Impl;
-  explicit Engine(std::unique_ptr<Impl> state);
-  std::unique_ptr<Impl> impl;
+  explicit Engine(std::unique_ptr<EngineState> state);
+  std::unique_ptr<EngineState> state;
 };
 
 } // namespace fusec::runtime

@@ -18,14 +18,14 @@ namespace fusec::runtime {
 
 struct Request {
   /// Token ids in [0, vocab); not empty, shorter than the engine's context.
-  std::vector<TokenId> prompt;
-  SamplingParams sampling;
+  std::vector<TokenId> prompt = {};
+  SamplingParams sampling = {};
   /// Most tokens to generate; -1 = until the context is full.
   int64_t maxTokens = -1;
   /// Ids that end the generation, in addition to the model's own end ids.
-  std::vector<TokenId> stopIds;
+  std::vector<TokenId> stopIds = {};
   /// The text ends before the earliest of these; at most maxStopStrings, none empty.
-  std::vector<std::string> stopStrings;
+  std::vector<std::string> stopStrings = {};
   /// Do not stop at the model's end ids (benchmarks).
   bool ignoreEos = false;
   /// When set, looked at before every step; true ends the generation as
@@ -61,7 +61,7 @@ struct TokenEvent {
   std::string textDelta;
   /// Log-probabilities of the raw distribution; set when sampling.logprobs >= 0.
   float logprob = 0;
-  std::vector<TokenLogprob> topLogprobs; ///< Best first, sampling.logprobs rows.
+  std::vector<TokenLogprob> topLogprobs; ///< Best first, up to sampling.logprobs rows.
 };
 
 struct Timings {
@@ -69,7 +69,7 @@ struct Timings {
   int64_t cachedTokens = 0;   ///< Of the prompt: reused from the KV cache.
   int64_t prefillTokens = 0;  ///< Of the prompt: computed now.
   double prefillSeconds = 0;  ///< Until the first token is sampled.
-  int64_t decodeTokens = 0;   ///< Tokens after the first.
+  int64_t decodeTokens = 0;   ///< Tokens after the first, an end id included.
   double decodeSeconds = 0;   ///< Model, sampling and callbacks of those tokens.
 
   double prefillTokensPerSecond() const { return prefillSeconds > 0 ? prefillTokens / prefillSeconds : 0; }

@@ -7,14 +7,11 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/text/TokenId.h"
 
 #include <cstdint>
 #include <map>
 #include <vector>
-
-namespace fusec::text {
-using TokenId = int32_t; // As in runtime/text/Tokenizer.h.
-} // namespace fusec::text
 
 namespace fusec::runtime {
 

@@ -4,7 +4,9 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace fusec::text {
 
@@ -26,8 +28,8 @@ struct ClassEscape {
 constexpr std::array<ClassEscape, 3> kClassEscapes{{
     // White_Space; PCRE2's \s has U+180E as well.
     {'s', "\\t-\\r\\x{85}\\p{Z}"},
-    // Alphabetic, marks, decimal digits, connectors; PCRE2's \w lacks the marks.
-    {'w', "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}"},
+    // Letters, marks, numbers, connectors; PCRE2's \w lacks marks and connectors.
+    {'w', "\\p{L}\\p{M}\\p{N}\\p{Pc}\\x{24B6}-\\x{24E9}"},
     // Hexadecimal digit; in PCRE2 horizontal space.
     {'h', "0-9A-Fa-f"},
 }};

@@ -39,7 +39,8 @@ fs::path ArtifactCache::entryPath(const ArtifactKey &key) const {
 static std::vector<fs::path> entryFiles(const fs::path &entry) {
   std::vector<fs::path> files;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(entry, error), end; !error && it != end; it.increment(error))
+  for (fs::recursive_directory_iterator it(entry, error), end; !error && it != end;
+       it.increment(error))
     if (it->is_regular_file(error) && it->path().filename() != sealName)
       files.push_back(it->path().lexically_relative(entry));
   if (error)

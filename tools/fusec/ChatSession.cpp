@@ -30,7 +30,7 @@ Result<std::vector<text::TokenId>> ChatSession::ask(const std::string &message) 
   messages.push_back({{"role", "user"}, {"content", message}});
   Result<std::vector<text::Segment>> segments = chatTemplate.renderSegments(context());
   if (!segments) {
-    messages.erase(messages.size() - 1);
+    retract();
     return segments.status().withContext("chat template");
   }
   std::vector<text::PromptSpan> spans;
@@ -43,5 +43,7 @@ Result<std::vector<text::TokenId>> ChatSession::ask(const std::string &message) 
 void ChatSession::answer(const std::string &text) {
   messages.push_back({{"role", "assistant"}, {"content", text}});
 }
+
+void ChatSession::retract() { messages.erase(messages.size() - 1); }
 
 } // namespace fusec

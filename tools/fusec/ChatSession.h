@@ -34,6 +34,8 @@ public:
   Result<std::vector<text::TokenId>> ask(const std::string &message);
   /// Records the answer to the last question.
   void answer(const std::string &text);
+  /// Takes the last question back; it got no answer.
+  void retract();
   /// Forgets everything but the system prompt.
   void reset();
 

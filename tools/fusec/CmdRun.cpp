@@ -24,6 +24,7 @@ public:
 private:
   Result<int> runOnce(const std::string &text);
   Result<int> runChat(const Environment &environment);
+  Result<runtime::FinishReason> runTurn(ChatSession &chat, const std::string &message);
   Result<runtime::Generation> generate(std::vector<text::TokenId> promptIds);
   Result<std::vector<text::TokenId>> encodePrompt(const std::string &text);
   Result<std::string> promptText() const;
@@ -33,23 +34,27 @@ private:
   std::string prompt, promptFile, systemPrompt;
   std::vector<std::string> stopStrings;
   int64_t maxTokens = -1;
-  bool hasPrompt = false, raw = false, ids = false, stats = false, ignoreEos = false;
+  bool raw = false, ids = false, stats = false, ignoreEos = false;
   CLI::Option *promptOption = nullptr;
   std::unique_ptr<runtime::Engine> engine;
 };
 
 void RunCommand::declare(CLI::App &app) {
   modelOptions.declare(app);
-  promptOption = app.add_option("-p,--prompt", prompt, "the prompt; without it: a chat on standard input");
+  promptOption =
+      app.add_option("-p,--prompt", prompt, "the prompt; without it: a chat on standard input");
   app.add_option("-f,--prompt-file", promptFile, "read the prompt from a file; - = standard input")
       ->excludes(promptOption);
   app.add_option("-s,--system", systemPrompt, "system message of the conversation");
-  app.add_flag("--raw", raw,
-               "continue the prompt as it is, without chat template; control tokens may be spelled");
-  app.add_option("-n,--max-tokens", maxTokens, "most tokens to generate; -1 = until the context is full")
+  app.add_flag(
+      "--raw", raw,
+      "continue the prompt as it is, without chat template; control tokens may be spelled");
+  app.add_option("-n,--max-tokens", maxTokens,
+                 "most tokens to generate; -1 = until the context is full")
       ->check(CLI::Range(int64_t(-1), int64_t(1) << 40))
       ->capture_default_str();
-  app.add_option("--stop", stopStrings, "end before this text (may be repeated)");
+  app.add_option("--stop", stopStrings, "end before this text (may be repeated)")
+      ->allow_extra_args(false);
   app.add_flag("--ignore-eos", ignoreEos, "go on after the model's end-of-text token");
   app.add_flag("--ids", ids, "print token ids instead of text");
   app.add_flag("--stats", stats, "print rates and memory to standard error at the end");
@@ -88,7 +93,8 @@ Result<std::vector<text::TokenId>> RunCommand::encodePrompt(const std::string &t
   if (!raw && engine->chatTemplate())
     return ChatSession(engine->tokenizer(), *engine->chatTemplate(), systemPrompt).ask(text);
   if (!raw)
-    std::fprintf(stderr, "fusec: note: this model has no chat template; continuing the prompt as it is\n");
+    std::fprintf(stderr,
+                 "fusec: note: this model has no chat template; continuing the prompt as it is\n");
   return engine->tokenizer().encode(text, {.addSpecial = true, .parseSpecial = true});
 }
 
@@ -143,6 +149,22 @@ bool readMessage(bool showPrompt, std::string &message) {
   return true;
 }
 
+/// One turn: the answer, streamed. On an error the question is taken back, so that a conversation
+/// that outgrew the context can go on after /reset.
+Result<runtime::FinishReason> RunCommand::runTurn(ChatSession &chat, const std::string &message) {
+  FUSEC_ASSIGN_OR_RETURN(std::vector<text::TokenId> promptIds, chat.ask(message));
+  Result<runtime::Generation> generation = generate(std::move(promptIds));
+  if (!generation) {
+    chat.retract();
+    return generation.status();
+  }
+  std::putchar('\n');
+  chat.answer(generation->text);
+  if (stats)
+    std::fputs(describeRun(*generation, *engine).c_str(), stderr);
+  return generation->reason;
+}
+
 Result<int> RunCommand::runChat(const Environment &environment) {
   if (raw || !engine->chatTemplate())
     return invalidArgument(raw ? "--raw needs a prompt: give one with -p"
@@ -157,13 +179,12 @@ Result<int> RunCommand::runChat(const Environment &environment) {
       chat.reset();
       continue;
     }
-    FUSEC_ASSIGN_OR_RETURN(std::vector<text::TokenId> promptIds, chat.ask(message));
-    FUSEC_ASSIGN_OR_RETURN(runtime::Generation generation, generate(std::move(promptIds)));
-    std::putchar('\n');
-    chat.answer(generation.text);
-    if (stats)
-      std::fputs(describeRun(generation, *engine).c_str(), stderr);
-    if (generation.reason == runtime::FinishReason::Cancelled && !interactive)
+    Result<runtime::FinishReason> reason = runTurn(chat, message);
+    if (!reason && !interactive)
+      return reason.status();
+    if (!reason)
+      reportError(reason.status());
+    else if (*reason == runtime::FinishReason::Cancelled && !interactive)
       return ExitInterrupted;
   }
   if (interactive)

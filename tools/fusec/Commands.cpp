@@ -68,9 +68,10 @@ static const CommandRow *closestCommand(std::string_view word) {
     }
     return row[b.size()];
   };
-  auto best = std::min_element(std::begin(table), std::end(table), [&](const auto &a, const auto &b) {
-    return distance(word, a.name) < distance(word, b.name);
-  });
+  auto best =
+      std::min_element(std::begin(table), std::end(table), [&](const auto &a, const auto &b) {
+        return distance(word, a.name) < distance(word, b.name);
+      });
   return distance(word, best->name) <= 2 ? best : nullptr;
 }
 

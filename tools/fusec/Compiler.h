@@ -28,9 +28,10 @@ struct CompileOptions {
   std::filesystem::path model;  ///< GGUF file (any part of a split one) or Hugging Face directory.
   std::filesystem::path output; ///< Artifact directory to create; its parent must exist.
   std::vector<std::string> levels; ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
-  std::filesystem::path dumpPhasesTo;  ///< Directory for the IR after each phase; empty = none.
-  std::filesystem::path dumpKernelsTo; ///< Directory for each kernel's IR and LLVM IR; empty = none.
-  std::filesystem::path remarksFile;   ///< YAML file of all decisions; empty = none.
+  std::filesystem::path dumpPhasesTo; ///< Directory for the IR after each phase; empty = none.
+  std::filesystem::path
+      dumpKernelsTo;                 ///< Directory for each kernel's IR and LLVM IR; empty = none.
+  std::filesystem::path remarksFile; ///< YAML file of all decisions; empty = none.
   std::string compileFrom; ///< Phase that `model` (then an .mlir file) is at; empty = a model file.
   std::string compileTo;   ///< Last phase to run; then `output` is an .mlir file; empty = all.
   std::vector<std::string> mlirFlags; ///< MLIR's own flags, e.g. "--mlir-print-ir-after-all".
@@ -46,7 +47,7 @@ std::vector<std::string> compilerPhases();
 Result<std::filesystem::path> compileModel(const CompileOptions &options);
 
 struct ExplainOptions {
-  std::filesystem::path model; ///< GGUF file, Hugging Face directory or artifact directory.
+  std::filesystem::path model;     ///< GGUF file, Hugging Face directory or artifact directory.
   std::vector<std::string> levels; ///< As in CompileOptions.
   bool json = false;               ///< Machine-readable instead of text.
   std::string kernel;              ///< Only this kernel, with its IR; empty = the overview.

@@ -16,7 +16,7 @@ struct Environment {
   std::filesystem::path cacheRoot; ///< $XDG_CACHE_HOME/fusec; empty when there is no home either.
   bool stdoutIsTerminal = false;
   bool stderrIsTerminal = false;
-  int terminalColumns = 80;        ///< Of standard error, where progress is drawn.
+  int terminalColumns = 80; ///< Of standard error, where progress is drawn.
 };
 
 /// Exit codes of every verb.

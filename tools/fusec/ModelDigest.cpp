@@ -115,7 +115,8 @@ std::string digestText(std::string_view text) {
 static Status updateWithFile(XXH3_state_t &state, const fs::path &path, const std::string &name) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return notFound("'" + path.string() + "': cannot open: " + std::generic_category().message(errno));
+    return notFound("'" + path.string() +
+                    "': cannot open: " + std::generic_category().message(errno));
   std::vector<char> block(1 << 20);
   uint64_t size = 0;
   ssize_t got = 0;
@@ -164,9 +165,11 @@ static std::string stamp(const std::vector<fs::path> &files) {
 }
 
 /// The digest in an index entry, if the entry is whole and its stamp is `expected`.
-static std::optional<std::string> digestInEntry(const std::string &entry, const std::string &expected) {
+static std::optional<std::string> digestInEntry(const std::string &entry,
+                                                const std::string &expected) {
   constexpr size_t digits = 32;
-  if (entry.size() != expected.size() + digits || entry.compare(digits, std::string::npos, expected))
+  if (entry.size() != expected.size() + digits ||
+      entry.compare(digits, std::string::npos, expected))
     return std::nullopt;
   std::string digest = entry.substr(0, digits);
   if (digest.find_first_not_of("0123456789abcdef") != std::string::npos)

@@ -29,8 +29,8 @@ Result<ModelKind> detectModelKind(const std::filesystem::path &path);
 Result<std::vector<std::filesystem::path>> modelFiles(const std::filesystem::path &model,
                                                       ModelKind kind);
 
-/// 128-bit digest (XXH3) of the files' bytes and sizes, and of their names when there are several, as
-/// 32 hexadecimal digits. Guards against accidents, not against someone who crafts collisions.
+/// 128-bit digest (XXH3) of the files' bytes and sizes, and of their names when there are several,
+/// as 32 hexadecimal digits. Guards against accidents, not against someone who crafts collisions.
 Result<std::string> digestFiles(const std::vector<std::filesystem::path> &files);
 
 /// The same digest of a string.

@@ -14,7 +14,8 @@
 namespace fusec {
 
 void ModelOptions::declare(CLI::App &app) {
-  app.add_option("MODEL", model, "GGUF file, Hugging Face directory or artifact directory")->required();
+  app.add_option("MODEL", model, "GGUF file, Hugging Face directory or artifact directory")
+      ->required();
   app.add_option("-t,--threads", threads, "threads; 0 = one per physical core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -26,7 +27,7 @@ void ModelOptions::declare(CLI::App &app) {
       ->capture_default_str();
   app.add_option("--level", level, "CPU level of the kernels; default: the best this CPU runs")
       ->check(CLI::IsMember({"avx2", "avx512"}));
-  app.add_flag("--no-cache", noCache, "compile again, even when the cache has the model");
+  app.add_flag("--recompile", recompile, "compile again, even when the cache has the model");
 }
 
 /// The level to compile for: the asked one, else the best that this CPU runs.
@@ -37,18 +38,22 @@ static Result<std::string> hostLevel(const std::string &asked) {
   return runtime::chooseCpuLevel(all, asked);
 }
 
-static Status compileInto(const std::filesystem::path &directory, const std::filesystem::path &model,
-                          const std::string &level, const Environment &environment) {
+static Status compileInto(const std::filesystem::path &directory,
+                          const std::filesystem::path &model, const std::string &level,
+                          const Environment &environment) {
   ProgressBar bar(environment);
   CompileOptions compile;
   compile.model = model;
   compile.output = directory;
   compile.levels = {level};
-  compile.progress = [&bar](std::string_view stage, double fraction) { bar.update(stage, fraction); };
+  compile.progress = [&bar](std::string_view stage, double fraction) {
+    bar.update(stage, fraction);
+  };
   return compileModel(compile).status();
 }
 
-Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment) {
+Result<std::filesystem::path> artifactFor(const ModelOptions &options,
+                                          const Environment &environment) {
   const std::filesystem::path model = options.model;
   FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(model));
   if (kind == ModelKind::Artifact)
@@ -62,7 +67,7 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   FUSEC_ASSIGN_OR_RETURN(std::string level, hostLevel(options.level));
   const ArtifactKey key{
       .modelDigest = digest, .compilerVersion = FUSEC_VERSION, .levels = {level}, .options = {}};
-  if (options.noCache)
+  if (options.recompile)
     FUSEC_RETURN_IF_ERROR(cache.remove(key));
   return cache.findOrBuild(key, [&](const std::filesystem::path &directory) {
     return compileInto(directory, model, level, environment);

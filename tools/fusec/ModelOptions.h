@@ -27,7 +27,7 @@ struct ModelOptions {
   int64_t contextTokens = 0;
   int64_t chunkTokens = 256;
   std::string level;
-  bool noCache = false;
+  bool recompile = false;
 
   /// Adds MODEL and the engine's options to `app`.
   void declare(CLI::App &app);
@@ -35,7 +35,8 @@ struct ModelOptions {
 
 /// The artifact directory for MODEL: MODEL itself when it is one, else a cache entry, compiled on
 /// first use with a progress bar on a terminal.
-Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment);
+Result<std::filesystem::path> artifactFor(const ModelOptions &options,
+                                          const Environment &environment);
 
 /// artifactFor, then Engine::create.
 Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options,

@@ -21,7 +21,9 @@ void SamplingOptions::declare(CLI::App &app) {
       ->group(group);
   app.add_option("--frequency-penalty", frequencyPenalty, "subtracted per earlier generation")
       ->group(group);
-  app.add_option("--seed", seed, "equal seeds give equal text")->capture_default_str()->group(group);
+  app.add_option("--seed", seed, "equal seeds give equal text")
+      ->capture_default_str()
+      ->group(group);
 }
 
 runtime::SamplingParams SamplingOptions::resolve(const runtime::ModelInfo &model) const {

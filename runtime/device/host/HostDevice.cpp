@@ -12,8 +12,10 @@ constexpr int64_t scratchAlignment = 4096;
 constexpr int64_t slackBytes = 64;
 } // namespace
 
-HostDevice::HostDevice(int threads)
-    : team(threads > 0 ? threads : physicalCores()), threadScratch(team.size(), nullptr) {}
+Result<HostDevice> HostDevice::create(int threads) {
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<ThreadTeam> team, ThreadTeam::create(threads > 0 ? threads : physicalCores()));
+  return HostDevice(std::move(team));
+}
 
 Status HostDevice::reserveScratch(int64_t bytesPerThread) {
   if (bytesPerThread == 0)
@@ -27,7 +29,7 @@ Status HostDevice::reserveScratch(int64_t bytesPerThread) {
 
 void HostDevice::run(std::span<const Launch> launches, std::span<const int64_t> symbols, std::span<double> seconds) {
   assert((seconds.empty() || seconds.size() == launches.size()) && "one slot per launch");
-  team.run(launches, symbols.data(), threadScratch, seconds.empty() ? nullptr : seconds.data());
+  team->run(launches, symbols.data(), threadScratch, seconds.empty() ? nullptr : seconds.data());
 }
 
 } // namespace fusec::runtime

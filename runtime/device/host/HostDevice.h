@@ -17,18 +17,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fusec::runtime {
 
 class HostDevice {
 public:
-  /// `threads` >= 1; 0 = one per physical core.
-  explicit HostDevice(int threads);
+  /// `threads` >= 1; 0 = one per physical core. ResourceExhausted when the system
+  /// refuses them.
+  static Result<HostDevice> create(int threads);
 
-  int threads() const { return team.size(); }
+  int threads() const { return team->size(); }
 
   Result<Buffer> allocate(int64_t bytes, std::string_view owner) const { return Buffer::allocate(bytes, owner); }
   Result<HostModule> loadModule(const std::filesystem::path &library) const { return HostModule::load(library); }
@@ -42,7 +45,9 @@ public:
   void run(std::span<const Launch> launches, std::span<const int64_t> symbols, std::span<double> seconds);
 
 private:
-  ThreadTeam team;
+  explicit HostDevice(std::unique_ptr<ThreadTeam> team) : team(std::move(team)), threadScratch(this->team->size()) {}
+
+  std::unique_ptr<ThreadTeam> team;
   Buffer scratch;
   std::vector<void *> threadScratch; ///< One per thread; null without scratch.
 };

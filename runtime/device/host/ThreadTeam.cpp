@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace fusec::runtime {
@@ -73,10 +74,15 @@ int physicalCores() {
   return std::max<int>(1, static_cast<int>(cores.size()));
 }
 
-ThreadTeam::ThreadTeam(int threads) : numThreads(std::max(1, threads)) {
-  workers.reserve(numThreads - 1);
-  for (int thread = 1; thread < numThreads; ++thread)
-    workers.emplace_back([this, thread] { workerLoop(thread); });
+Result<std::unique_ptr<ThreadTeam>> ThreadTeam::create(int threads) {
+  std::unique_ptr<ThreadTeam> team(new ThreadTeam(std::max(1, threads)));
+  try { // The standard library reports a refused thread by an exception only.
+    for (int thread = 1; thread < team->numThreads; ++thread)
+      team->workers.emplace_back([self = team.get(), thread] { self->workerLoop(thread); });
+  } catch (const std::system_error &error) {
+    return resourceExhausted("cannot start " + std::to_string(threads) + " threads: " + error.what());
+  }
+  return team;
 }
 
 ThreadTeam::~ThreadTeam() {

@@ -5,14 +5,15 @@
 // barrier before the next launch. Workers spin briefly between launches and
 // sleep when no step comes.
 //
-//   ThreadTeam team(4);
-//   team.run(launches, symbols, scratch, nullptr);
+//   FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<ThreadTeam> team, ThreadTeam::create(4));
+//   team->run(launches, symbols, scratch, nullptr);
 //
 // The calling thread is thread 0 of the team. Threading: one run at a time.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/base/Status.h"
 #include "runtime/device/Launch.h"
 
 #include <atomic>
@@ -30,8 +31,9 @@ int physicalCores();
 
 class ThreadTeam {
 public:
-  /// `threads` >= 1, the caller included. Creates threads - 1 workers.
-  explicit ThreadTeam(int threads);
+  /// `threads` >= 1, the caller included. ResourceExhausted when the system
+  /// refuses one of the threads - 1 workers.
+  static Result<std::unique_ptr<ThreadTeam>> create(int threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam &) = delete;
   ThreadTeam &operator=(const ThreadTeam &) = delete;
@@ -56,6 +58,7 @@ private:
     std::atomic<int64_t> value{0};
   };
 
+  explicit ThreadTeam(int threads) : numThreads(threads) {}
   void workerLoop(int thread);
   void runRegion(int thread);
   void runPrograms(const Launch &launch, Counter &next, void *scratch) const;

@@ -37,6 +37,7 @@ public:
 
   /// Charges `n` steps.
   Status step(int64_t n = 1) {
+    if (overdrawn) return outOfMemory();
     if (n > stepsLeft)
       return resourceExhausted("the template needs more than " + std::to_string(limits.steps) + " steps");
     stepsLeft -= n;
@@ -44,18 +45,26 @@ public:
   }
   /// Charges `n` bytes of memory before they are allocated.
   Status allocate(int64_t n) {
-    if (n > bytesLeft)
-      return resourceExhausted("the template needs more than " + std::to_string(limits.allocatedBytes) +
-                               " bytes of memory");
+    overdrawn = overdrawn || n > bytesLeft;
+    if (overdrawn) return outOfMemory();
     bytesLeft -= n;
     return {};
+  }
+  /// Charges `n` bytes where no error can be returned; the next step reports an overdraft.
+  void allocateLater(int64_t n) {
+    overdrawn = overdrawn || n > bytesLeft;
+    bytesLeft -= n;
   }
 
   const Limits limits;
 
 private:
+  Status outOfMemory() const {
+    return resourceExhausted("the template needs more than " + std::to_string(limits.allocatedBytes) + " bytes of memory");
+  }
   int64_t stepsLeft;
   int64_t bytesLeft;
+  bool overdrawn = false;
 };
 
 } // namespace fusec::text::jinja

@@ -112,7 +112,6 @@ struct SliceRange {
 Result<std::optional<int64_t>> sliceBound(const Value &v) {
   if (v.isNone()) return std::optional<int64_t>();
   if (auto i = v.asInt()) return i;
-  if (v.isUndefined()) return invalidArgument(v.undefinedMessage());
   return invalidArgument("slice indices must be integers or None or have an __index__ method");
 }
 
@@ -265,8 +264,8 @@ Result<Value> slice(Budget &budget, const Value &value, const Value &start, cons
   if (value.isUndefined()) return invalidArgument(value.undefinedMessage());
   if (const Text *text = value.asText()) return sliceText(budget, *text, start, stop, step);
   const Sequence *s = value.asSequence();
-  // Like every failing subscript, slicing something else is undefined.
-  if (!s || s->kind > SequenceKind::Range) return Value::undefined(value.typeName() + " object has no element slice");
+  if (value.isDict()) return invalidArgument("unhashable type: 'slice'");
+  if (!s || s->kind > SequenceKind::Range) return invalidArgument("'" + value.typeName() + "' object is not subscriptable");
   FUSEC_ASSIGN_OR_RETURN(SliceRange r, sliceRange(start, stop, step, static_cast<int64_t>(s->items.size())));
   FUSEC_RETURN_IF_ERROR(budget.allocate(static_cast<int64_t>(s->items.size() * sizeof(size_t))));
   std::vector<Value> items;

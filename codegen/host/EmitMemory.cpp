@@ -1,0 +1,384 @@
+//===- EmitMemory.cpp - tile.load and tile.store ---------------------------===//
+//
+// A piece is read in the cheapest of three ways: lanes side by side in memory
+// (one vector load), lanes on one element (scalar load and broadcast), anything
+// else lane by lane. Buffer indices that are not provably in range are clamped:
+// a load never leaves its buffer by more than 64 bytes.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/host/KernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/IR/Intrinsics.h"
+
+using namespace mlir;
+using namespace fusec::tile;
+using fusec::fuse::Dim;
+
+namespace fusec::codegen {
+
+constexpr int64_t overRead = 64; ///< Bytes past a buffer's end that loads may touch.
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+static int64_t rankOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getRank() : 0;
+}
+
+Access KernelEmitter::access(LoadOp op) {
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, TileShape::of(op.getType()), rankOf(op.getType()), {}};
+  if (op.getPages())
+    a.pages = buffers[op.getPages()];
+  for (Value i : op.getIndices())
+    a.indices.push_back(index(i));
+  a.element = getElementTypeOrSelf(op.getType());
+  return a;
+}
+
+Access KernelEmitter::access(StoreOp op) {
+  Type type = op.getValue().getType();
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, TileShape::of(type), rankOf(type), {}};
+  if (op.getPages())
+    a.pages = buffers[op.getPages()];
+  for (Value i : op.getIndices())
+    a.indices.push_back(index(i));
+  a.element = getElementTypeOrSelf(type);
+  return a;
+}
+
+/// The iteration indices of the lanes from (row, lane) on.
+SmallVector<LaneIndex> KernelEmitter::laneDims(const Access &a, int64_t row, int64_t lane) {
+  SmallVector<LaneIndex> dims;
+  for (const IndexValue &i : a.indices)
+    dims.push_back({i, 0});
+  if (a.rank >= 2)
+    dims[dims.size() - 2].at = math.addConstant(dims[dims.size() - 2].at, row);
+  if (a.rank >= 1)
+    dims.back() = {math.addConstant(dims.back().at, lane), 1};
+  return dims;
+}
+
+/// True if all `width` lanes provably lie in [0, dim).
+bool KernelEmitter::inRange(const LaneIndex &index, int64_t width, const Dim &dim) {
+  int64_t span = index.stride * (width - 1);
+  if (span < 0 || !index.at.min || *index.at.min < 0)
+    return false;
+  if (dim.isStatic())
+    return index.at.max && *index.at.max + span < dim.size;
+  return index.at.symbol == dim.symbol && index.at.margin >= 1 + span;
+}
+
+std::optional<SmallVector<LaneIndex>> KernelEmitter::bufferIndices(const Access &a, int64_t row, int64_t lane,
+                                                                   int64_t width, bool clampRange) {
+  SmallVector<LaneIndex> dims = laneDims(a, row, lane), result;
+  for (auto [r, expr] : llvm::enumerate(a.map.getResults())) {
+    std::optional<LaneIndex> at = math.evaluate(expr, dims, width);
+    if (!at)
+      return std::nullopt;
+    const Dim &dim = a.buffer.type.getDims()[r];
+    // Lanes side by side may run over the end by less than the slack.
+    bool innermost = r + 1 == a.map.getNumResults() && a.buffer.type.getLayout() == Layout::Rows;
+    bool mayOverRun = innermost && at->stride == 1 && (width - 1) * memoryBytes(a.buffer) < overRead;
+    if (clampRange && !inRange(*at, mayOverRun ? 1 : width, dim)) {
+      if (at->stride != 0 && !mayOverRun)
+        return std::nullopt;
+      at->at = math.clamp(at->at, extentMinus(dim, 1));
+    }
+    result.push_back(*at);
+  }
+  return result;
+}
+
+llvm::Type *KernelEmitter::memoryType(const BufferView &buffer) {
+  if (!buffer.type.getStorage())
+    return llvmType(buffer.type.getElementType());
+  switch (*buffer.type.getStorage()) {
+  case StorageType::F16:
+    return b.getHalfTy();
+  case StorageType::BF16:
+    return b.getBFloatTy();
+  default:
+    return b.getFloatTy();
+  }
+}
+
+int64_t KernelEmitter::memoryBytes(const BufferView &buffer) {
+  return memoryType(buffer)->getScalarSizeInBits() / 8;
+}
+
+std::optional<KernelEmitter::Address> KernelEmitter::rowsAddress(const Access &a, ArrayRef<LaneIndex> at) {
+  IndexValue element = IndexValue::constant(0), stride = IndexValue::constant(1);
+  int64_t laneStride = 0, bytes = memoryBytes(a.buffer);
+  for (size_t r = at.size(); r-- > 0;) {
+    element = math.add(element, math.mul(at[r].at, stride));
+    if (at[r].stride != 0) {
+      if (!stride.isConstant())
+        return std::nullopt;
+      laneStride += at[r].stride * stride.offset;
+    }
+    if (r > 0)
+      stride = math.mul(stride, extent(a.buffer.type.getDims()[r]));
+  }
+  return Address{math.address(a.buffer.pointer, math.mulConstant(element, bytes)), laneStride * bytes};
+}
+
+std::optional<KernelEmitter::Address> KernelEmitter::pagedAddress(const Access &a, ArrayRef<LaneIndex> at) {
+  const LaneIndex &sequence = at[0], &position = at[1], &head = at[2], &channel = at[3];
+  ArrayRef<Dim> dims = a.buffer.type.getDims();
+  if (!dims[2].isStatic() || !dims[3].isStatic() || sequence.stride != 0)
+    return std::nullopt;
+  int64_t heads = dims[2].size, channels = dims[3].size, page = options.pageTokens, bytes = memoryBytes(a.buffer);
+  IndexValue block = math.floorDiv(position.at, page), slot = math.mod(position.at, page);
+  // table[sequence, block]; the block table does not change during a launch.
+  IndexValue entryIndex = math.add(math.mul(sequence.at, extent(a.pages.type.getDims()[1])), block);
+  llvm::Value *slotPointer = math.address(a.pages.pointer, math.mulConstant(entryIndex, 4));
+  llvm::Value *physical = math.once({100, slotPointer, nullptr, 0}, [&] {
+    return b.CreateSExt(b.CreateLoad(b.getInt32Ty(), slotPointer), b.getInt64Ty());
+  });
+  IndexValue pageBytes = math.mulConstant(IndexValue::opaque(physical), heads * channels * page * bytes);
+  llvm::Value *base = math.address(a.buffer.pointer, pageBytes);
+  bool isK = a.buffer.type.getLayout() == Layout::PagedK;
+  int64_t headStride = channels * page, slotStride = isK ? 1 : channels, channelStride = isK ? page : 1;
+  IndexValue element = math.add(math.mulConstant(head.at, headStride),
+                                math.add(math.mulConstant(slot, slotStride), math.mulConstant(channel.at, channelStride)));
+  int64_t laneStride = head.stride * headStride + position.stride * slotStride + channel.stride * channelStride;
+  return Address{math.address(base, math.mulConstant(element, bytes)), laneStride * bytes};
+}
+
+std::optional<KernelEmitter::Address> KernelEmitter::address(const Access &a, int64_t row, int64_t lane, int64_t width,
+                                                             bool clampRange) {
+  std::optional<SmallVector<LaneIndex>> at = bufferIndices(a, row, lane, width, clampRange);
+  if (!at)
+    return std::nullopt;
+  if (!a.buffer.type.isPaged())
+    return rowsAddress(a, *at);
+  // The lanes of one vector have to lie in one page.
+  const LaneIndex &position = (*at)[1];
+  if (position.stride != 0) {
+    int64_t g = position.at.alignment(options.pageTokens);
+    if (position.stride != 1 || width > g)
+      return std::nullopt;
+  }
+  return pagedAddress(a, *at);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+llvm::Value *KernelEmitter::loadElements(const Access &a, llvm::Value *pointer, int64_t width) {
+  llvm::Type *scalar = memoryType(a.buffer), *element = llvmType(a.element);
+  llvm::Type *type = width == 0 ? scalar : llvm::FixedVectorType::get(scalar, width);
+  llvm::Value *v = b.CreateAlignedLoad(type, pointer, llvm::Align(memoryBytes(a.buffer)));
+  if (scalar == element)
+    return v;
+  return b.CreateFPExt(v, width == 0 ? element : llvm::FixedVectorType::get(element, width));
+}
+
+/// One element, as a scalar.
+llvm::Value *KernelEmitter::loadScalar(const Access &a, int64_t row, int64_t lane) {
+  if (a.buffer.type.getLayout() == Layout::Panel)
+    return loadPanel(a, row, lane, 0);
+  std::optional<Address> at = address(a, row, lane, 1, true);
+  if (!at)
+    return fail(kernel, "an index map is not affine"), llvm::PoisonValue::get(llvmType(a.element));
+  return loadElements(a, at->pointer, 0);
+}
+
+llvm::Value *KernelEmitter::loadPiece(const Access &a, int64_t row, int64_t lane, int64_t width) {
+  if (a.buffer.type.getLayout() == Layout::Panel)
+    return loadPanel(a, row, lane, width);
+  if (std::optional<Address> at = address(a, row, lane, width, true)) {
+    if (at->stride == 0)
+      return splat(loadElements(a, at->pointer, 0), width);
+    if (at->stride == memoryBytes(a.buffer))
+      return loadElements(a, at->pointer, width);
+  }
+  llvm::Value *v = llvm::PoisonValue::get(llvm::FixedVectorType::get(llvmType(a.element), width));
+  for (int64_t l = 0; l < std::min(width, a.shape.lanes - lane); ++l)
+    v = b.CreateInsertElement(v, loadScalar(a, row, lane + l), l);
+  return v;
+}
+
+/// True if every reader is a dot of the same block and nothing is written in between.
+bool KernelEmitter::isLazy(LoadOp op) {
+  if (op->use_empty())
+    return true;
+  Operation *last = op;
+  for (Operation *user : op->getUsers()) {
+    auto dot = dyn_cast<DotOp>(user);
+    if (!dot || user->getBlock() != op->getBlock() || dot.getAcc() == op.getResult())
+      return false;
+    if (last->isBeforeInBlock(user))
+      last = user;
+  }
+  for (Operation *between = op->getNextNode(); between != last; between = between->getNextNode())
+    if (isa<StoreOp>(between) || between->getNumRegions() != 0)
+      return false;
+  return true;
+}
+
+void KernelEmitter::emitLoad(LoadOp op) {
+  auto type = cast<BufferType>(op.getBuffer().getType());
+  bool blocks = type.getStorage() && info(*type.getStorage()).blockElements > 1;
+  if (blocks && type.getLayout() != Layout::Panel) {
+    fail(op, "block storage needs the panel layout");
+    return;
+  }
+  if (isLazy(op))
+    return;
+  Access a = access(op);
+  if (!a.shape.isVector) {
+    llvm::Value *v = loadScalar(a, 0, 0);
+    return bind(op, {v});
+  }
+  Pieces out;
+  for (int64_t row = 0; row < a.shape.rows; ++row)
+    for (int64_t lane = 0; lane < a.shape.lanes; lane += a.shape.width)
+      out.push_back(loadPiece(a, row, lane, a.shape.width));
+  bind(op, std::move(out));
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+/// Writes a piece; `mask` null writes every lane the tile has.
+void KernelEmitter::storePiece(const Access &a, int64_t row, int64_t lane, llvm::Value *value, llvm::Value *mask) {
+  int64_t valid = std::min(a.shape.width, a.shape.lanes - lane), bytes = memoryBytes(a.buffer);
+  llvm::Align align(bytes);
+  if (std::optional<Address> at = address(a, row, lane, a.shape.width, false); at && at->stride == bytes) {
+    if (!mask && valid == a.shape.width) {
+      b.CreateAlignedStore(value, at->pointer, align);
+      return;
+    }
+    SmallVector<llvm::Constant *> lanes;
+    for (int64_t l = 0; l < a.shape.width; ++l)
+      lanes.push_back(b.getInt1(l < valid));
+    llvm::Value *inTile = llvm::ConstantVector::get(lanes);
+    b.CreateMaskedStore(value, at->pointer, align, mask ? b.CreateAnd(mask, inTile) : inTile);
+    return;
+  }
+  for (int64_t l = 0; l < valid; ++l) {
+    llvm::BasicBlock *after = nullptr;
+    IndexMath::Scope scope(math);
+    if (mask) {
+      auto *write = llvm::BasicBlock::Create(context, "lane", function);
+      after = llvm::BasicBlock::Create(context, "next", function);
+      b.CreateCondBr(b.CreateExtractElement(mask, l), write, after);
+      b.SetInsertPoint(write);
+    }
+    std::optional<Address> at = address(a, row, lane + l, 1, false);
+    if (!at) {
+      fail(kernel, "an index map of a store is not affine");
+      return;
+    }
+    b.CreateAlignedStore(a.shape.isVector ? b.CreateExtractElement(value, l) : value, at->pointer, align);
+    if (after) {
+      b.CreateBr(after);
+      b.SetInsertPoint(after);
+    }
+  }
+}
+
+void KernelEmitter::storeFull(const Access &a, ArrayRef<llvm::Value *> value) {
+  size_t i = 0;
+  for (int64_t row = 0; row < a.shape.rows; ++row)
+    for (int64_t lane = 0; lane < a.shape.lanes; lane += a.shape.width)
+      storePiece(a, row, lane, value[i++], nullptr);
+}
+
+namespace {
+/// A limit that iteration dimension `dim` may reach: the extent of a buffer dimension that the map names alone.
+struct Limit {
+  unsigned dim;
+  IndexValue extent;
+};
+} // namespace
+
+void KernelEmitter::emitStore(StoreOp op) {
+  Access a = access(op);
+  Pieces value = pieces(op.getValue());
+  unsigned n = a.indices.size();
+  SmallVector<Limit> limits;
+  for (auto [r, expr] : llvm::enumerate(a.map.getResults())) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim)
+      continue;
+    unsigned d = dim.getPosition();
+    int64_t span = a.rank >= 1 && d == n - 1 ? a.shape.lanes : a.rank >= 2 && d == n - 2 ? a.shape.rows : 1;
+    IndexValue i = a.indices[d];
+    const Dim &size = a.buffer.type.getDims()[r];
+    if (!i.min)
+      i.min = 0; // only the upper end is checked, as the op defines
+    if (!inRange({i, 1}, span, size))
+      limits.push_back({d, extent(size)});
+  }
+  if (limits.empty())
+    return storeFull(a, value);
+
+  // One test for the whole tile; only tiles at an edge test rows and lanes.
+  llvm::Value *isFull = b.getTrue();
+  for (const Limit &l : limits) {
+    int64_t span = a.rank >= 1 && l.dim == n - 1 ? a.shape.lanes : a.rank >= 2 && l.dim == n - 2 ? a.shape.rows : 1;
+    llvm::Value *last = math.value(math.addConstant(a.indices[l.dim], span - 1));
+    isFull = b.CreateAnd(isFull, b.CreateICmpSLT(last, math.value(l.extent)));
+  }
+  auto *full = llvm::BasicBlock::Create(context, "full", function);
+  auto *edge = llvm::BasicBlock::Create(context, "edge", function);
+  auto *done = llvm::BasicBlock::Create(context, "stored", function);
+  b.CreateCondBr(isFull, full, edge);
+  b.SetInsertPoint(full);
+  {
+    IndexMath::Scope scope(math);
+    storeFull(a, value);
+  }
+  b.CreateBr(done);
+  b.SetInsertPoint(edge);
+  {
+    IndexMath::Scope scope(math);
+    size_t i = 0;
+    for (int64_t row = 0; row < a.shape.rows; ++row) {
+      llvm::Value *rowInside = b.getTrue();
+      for (const Limit &l : limits)
+        if (!(a.rank >= 1 && l.dim == n - 1)) {
+          int64_t shift = a.rank >= 2 && l.dim == n - 2 ? row : 0;
+          llvm::Value *at = math.value(math.addConstant(a.indices[l.dim], shift));
+          rowInside = b.CreateAnd(rowInside, b.CreateICmpSLT(at, math.value(l.extent)));
+        }
+      auto *write = llvm::BasicBlock::Create(context, "row", function);
+      auto *next = llvm::BasicBlock::Create(context, "next", function);
+      b.CreateCondBr(rowInside, write, next);
+      b.SetInsertPoint(write);
+      {
+        IndexMath::Scope rowScope(math);
+        for (int64_t lane = 0; lane < a.shape.lanes; lane += a.shape.width) {
+          llvm::Value *mask = nullptr;
+          for (const Limit &l : limits)
+            if (a.rank >= 1 && l.dim == n - 1) {
+              llvm::Value *at = math.value(math.addConstant(a.indices[l.dim], lane));
+              llvm::Value *left = b.CreateSub(math.value(l.extent), at);
+              left = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, b.getInt64(0));
+              left = b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, b.getInt64(maxLanes)),
+                                   b.getInt32Ty());
+              SmallVector<llvm::Constant *> numbers;
+              for (int64_t k = 0; k < a.shape.width; ++k)
+                numbers.push_back(b.getInt32(k));
+              llvm::Value *m = b.CreateICmpULT(llvm::ConstantVector::get(numbers), splat(left, a.shape.width));
+              mask = mask ? b.CreateAnd(mask, m) : m;
+            }
+          storePiece(a, row, lane, value[i++], mask);
+        }
+      }
+      b.CreateBr(next);
+      b.SetInsertPoint(next);
+    }
+  }
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+}
+
+} // namespace fusec::codegen

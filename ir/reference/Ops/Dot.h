@@ -1,0 +1,29 @@
+//===- Dot.h - sums of products, the inner loop of contractions ---------------===//
+#pragma once
+
+#include "ir/reference/Precision.h"
+#include "ir/reference/Tensor.h"
+
+namespace fusec::reference {
+
+/// How a chain of multiply-adds rounds.
+struct DotRounding {
+  Precision precision;
+  Element accumulate;
+  /// Every operand is exact in f32, so that single-precision fma applies.
+  bool singleOperands;
+
+  static DotRounding of(Precision precision, Element accumulate, Element lhs, Element rhs);
+};
+
+/// A matrix [n, k] in a tensor's storage.
+struct DotMatrix {
+  const Tensor *tensor;
+  int64_t base, nStep, kStep;
+};
+
+/// `acc[n] += sum_k x[k] * matrix[n, k]`: per n one chain over ascending k.
+void accumulateDots(const DotRounding &rounding, llvm::ArrayRef<double> x, const DotMatrix &matrix,
+                    llvm::MutableArrayRef<double> acc);
+
+} // namespace fusec::reference

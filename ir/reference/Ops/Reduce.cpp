@@ -1,0 +1,159 @@
+//===- Reduce.cpp - fuse.reduce ---------------------------------------------------===//
+//
+// One chain per result element, in ascending order of the reduced dimensions
+// (the last fastest): the order `sequential` demands and `lanes` and `any`
+// permit. Several result elements run side by side as lanes.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/reference/LaneProgram.h"
+#include "ir/reference/Ops/GraphOps.h"
+
+using namespace mlir;
+
+namespace fusec::reference {
+
+namespace {
+
+/// The carriers of up to maxLanes result elements.
+class Fold {
+public:
+  Fold(LaneProgram &combine, ArrayRef<const Tensor *> inputs, ArrayRef<double> identities)
+      : combine(combine), inputs(inputs), identities(identities), merged(LaneProgram::maxLanes * inputs.size()) {}
+
+  void start(int64_t n) {
+    for (size_t c = 0; c < inputs.size(); ++c)
+      std::fill_n(combine.argument(c), n, identities[c]);
+  }
+
+  /// Merges the elements at `bases[lane] + delta` of each input.
+  void step(ArrayRef<Shape> bases, ArrayRef<int64_t> deltas) {
+    const int64_t n = static_cast<int64_t>(bases.size());
+    for (size_t c = 0; c < inputs.size(); ++c)
+      for (int64_t i = 0; i < n; ++i)
+        combine.argument(inputs.size() + c)[i] = inputs[c]->load(bases[i][c] + deltas[c]);
+    combine.run(n);
+    // All results first, then the arguments: a result may be another argument.
+    for (size_t c = 0; c < inputs.size(); ++c)
+      std::copy(combine.result(c), combine.result(c) + n, merged.data() + c * LaneProgram::maxLanes);
+    for (size_t c = 0; c < inputs.size(); ++c)
+      std::copy_n(merged.data() + c * LaneProgram::maxLanes, n, combine.argument(c));
+  }
+
+  bool isIdentity(int64_t lane) {
+    for (size_t c = 0; c < inputs.size(); ++c)
+      if (combine.argument(c)[lane] != identities[c])
+        return false;
+    return true;
+  }
+  double carrier(size_t c, int64_t lane) { return combine.argument(c)[lane]; }
+
+private:
+  LaneProgram &combine;
+  ArrayRef<const Tensor *> inputs;
+  ArrayRef<double> identities;
+  std::vector<double> merged;
+};
+
+struct Split {
+  Shape kept, reduced;           ///< Extents.
+  Shape keptDims, reducedDims;   ///< Their positions.
+};
+
+Split splitDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  Split split;
+  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
+    const bool reduced = llvm::is_contained(dims, d);
+    (reduced ? split.reduced : split.kept).push_back(shape[d]);
+    (reduced ? split.reducedDims : split.keptDims).push_back(d);
+  }
+  return split;
+}
+
+/// Position of the element of `tensor` whose index along `dims` is `index` and 0 elsewhere.
+int64_t positionOf(const Tensor &tensor, ArrayRef<int64_t> dims, ArrayRef<int64_t> index) {
+  Shape full(tensor.rank(), 0);
+  for (auto [d, i] : llvm::zip(dims, index))
+    full[d] = i;
+  return tensor.offset(full);
+}
+
+/// Storage offsets of one reduced element relative to the origin, per input.
+std::vector<Shape> reducedDeltas(const Split &split, ArrayRef<const Tensor *> inputs) {
+  std::vector<Shape> deltas;
+  (void)forEachIndex(split.reduced, [&](ArrayRef<int64_t> index) {
+    Shape row;
+    for (const Tensor *input : inputs) {
+      int64_t delta = 0;
+      for (auto [d, i] : llvm::zip(split.reducedDims, index))
+        delta += i * input->strides()[d];
+      row.push_back(delta);
+    }
+    deltas.push_back(row);
+    return Status();
+  });
+  return deltas;
+}
+
+Result<LaneProgram> compileCombine(fuse::ReduceOp reduce, Precision precision) {
+  FUSEC_ASSIGN_OR_RETURN(Element accumulate, elementOf(reduce.getNumerics().getAccumulate()));
+  std::optional<Element> widened;
+  if (isFloat(accumulate))
+    widened = accumulate;
+  return LaneProgram::compile(reduce.getCombine().front(), precision, widened);
+}
+
+} // namespace
+
+Status runReduce(GraphFrame &frame, Operation *op) {
+  auto reduce = cast<fuse::ReduceOp>(op);
+  FUSEC_ASSIGN_OR_RETURN(LaneProgram combine, compileCombine(reduce, frame.precision));
+  // A gathered input has no strides along dimension 0.
+  std::vector<Tensor> dense;
+  for (Value input : reduce.getInputs())
+    dense.push_back(frame.get(input).isGathered() ? frame.get(input).clone() : frame.get(input));
+  std::vector<const Tensor *> inputs;
+  std::vector<double> identities;
+  std::vector<Tensor> results;
+  for (size_t c = 0; c < dense.size(); ++c) {
+    inputs.push_back(&dense[c]);
+    FUSEC_ASSIGN_OR_RETURN(std::vector<double> identity, constantValues(reduce.getInit()[c], 1));
+    identities.push_back(identity[0]);
+    FUSEC_ASSIGN_OR_RETURN(Tensor result, frame.make(reduce.getResult(c)));
+    results.push_back(std::move(result));
+  }
+  const Split split = splitDims(dense[0].shape(), reduce.getDims());
+  const std::vector<Shape> deltas = reducedDeltas(split, inputs);
+  const bool zeroWhenEmpty = reduce.getNumerics().getEmpty() == fuse::EmptyPolicy::Zero;
+  Fold fold(combine, inputs, identities);
+  std::vector<Shape> bases;
+  int64_t written = 0;
+  auto flush = [&] {
+    fold.start(static_cast<int64_t>(bases.size()));
+    for (const Shape &delta : deltas)
+      fold.step(bases, delta);
+    for (int64_t lane = 0; lane < static_cast<int64_t>(bases.size()); ++lane, ++written) {
+      const bool zero = zeroWhenEmpty && fold.isIdentity(lane);
+      for (size_t c = 0; c < results.size(); ++c) {
+        const double value = zero ? 0.0 : fold.carrier(c, lane);
+        results[c].doubles()[written] =
+            frame.precision == Precision::Exact ? roundTo(results[c].element(), value) : value;
+      }
+    }
+    bases.clear();
+  };
+  FUSEC_RETURN_IF_ERROR(forEachIndex(split.kept, [&](ArrayRef<int64_t> index) {
+    Shape base;
+    for (const Tensor *input : inputs)
+      base.push_back(positionOf(*input, split.keptDims, index));
+    bases.push_back(std::move(base));
+    if (bases.size() == LaneProgram::maxLanes)
+      flush();
+    return Status();
+  }));
+  flush();
+  for (size_t c = 0; c < results.size(); ++c)
+    frame.set(reduce.getResult(c), std::move(results[c]));
+  return {};
+}
+
+} // namespace fusec::reference

@@ -1,0 +1,27 @@
+//===- Decoder.h - a model as a fuse graph ------------------------------------===//
+//
+// Builds the graph of one step of a llama-like decoder from an opened model.
+// The function `@step` takes, by the argument attribute `fuse.name`:
+//
+//   tokens, positions, sequences  i32 [ragged(T)]   this step's tokens, packed
+//   output_rows                   i32 [sym(R)]      rows whose logits are wanted
+//   k.<layer>, v.<layer>          f32 [sym(S), paged(C), kvHeads, headDim]
+//
+// and returns the logits, f32 [sym(R), vocab].
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "models/import/Model.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace fusec::models {
+
+/// The module with `@step`. The weights are named, not copied: `model` is
+/// needed again when the artifact is written. Locations carry the file's own
+/// tensor names.
+mlir::OwningOpRef<mlir::ModuleOp> buildGraph(mlir::MLIRContext &context, const Model &model);
+
+} // namespace fusec::models

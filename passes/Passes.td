@@ -1,0 +1,110 @@
+//===- Passes.td - every pass of fusec ---------------------------------------===//
+//
+// Alphabetical inside each banner. A pass states what holds after it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FUSEC_PASSES_TD
+#define FUSEC_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Model: fuse to fuse
+//===----------------------------------------------------------------------===//
+
+def FuseDecomposePass : Pass<"fuse-decompose", "::mlir::ModuleOp"> {
+  let summary = "Rewrites the named sugar of the fuse dialect into primitives";
+  let description = [{
+    Each named op (`linear`, `rms_norm`, `rope`, `swiglu`, `softmax`,
+    `attention`) becomes `map`, `contract`, `reduce`, `gather` and views that
+    compute the same function. Afterwards no named op is left.
+
+    ```mlir
+    %y = fuse.linear %x, %w : (x: [ragged(T), 64], w: [172, 64])
+    // becomes
+    %y = fuse.contract %x, %w maps [(t, n, k) -> (t, k), (t, n, k) -> (n, k), (t, n, k) -> (t, n)]
+    ```
+  }];
+}
+
+def FuseMergeContractionsPass : Pass<"fuse-merge-contractions", "::mlir::ModuleOp"> {
+  let summary = "Stacks stored matrices that multiply the same rows";
+  let description = [{
+    Contractions of one activation with several stored matrices of the same
+    storage type and width become one contraction with the stacked matrix, and
+    their results become slices of its result (query, key and value
+    projections). Matrices whose results meet again in one elementwise op of the
+    same shape (gate and up) are left to the grouping, which computes them side
+    by side. Every decision leaves one remark.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Fusion: fuse to grouped fuse
+//===----------------------------------------------------------------------===//
+
+def FuseFormGroupsPass : Pass<"fuse-form-groups", "::mlir::ModuleOp"> {
+  let summary = "Decides which ops share a kernel, by cost";
+  let description = [{
+    Every op that computes gets a `group` number; ops of one number become one
+    kernel. An op joins the kernel of a producer when that is legal (the shapes
+    line up and no dependence leaves the kernel and comes back) and the cost
+    model says that the launch and the bytes saved outweigh what is computed
+    again. Every edge between two computing ops ends in one remark of the
+    category `fusion`: passed, or missed with the reason.
+  }];
+  let options = [
+    Option<"tokens", "tokens", "int64_t", "256", "tokens of the larger of the two steps that costs are weighed for (the other is 1)">,
+    Option<"context", "context", "int64_t", "512", "cached positions that costs are weighed for">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Lowering: grouped fuse to tile and plan
+//===----------------------------------------------------------------------===//
+
+def FuseToPlanPass : Pass<"fuse-to-plan", "::mlir::ModuleOp"> {
+  let summary = "Builds one tile kernel per group and the program that launches them";
+  let description = [{
+    Selects tiles for the target's vector lanes and registers, writes each group
+    as `tile.kernel`s (one per range of rows), shares kernels that are equal but
+    for their buffers, and replaces the graph by a `plan.program`. Every
+    activation gets a slot of its own; see `--plan-memory`.
+  }];
+  let options = [
+    Option<"registers", "registers", "int64_t", "32", "vector registers of the target">,
+    Option<"page", "page", "int64_t", "64", "cached positions per page">
+  ];
+  let dependentDialects = ["::fusec::tile::TileDialect", "::fusec::plan::PlanDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Plan
+//===----------------------------------------------------------------------===//
+
+def PlanMemoryPass : Pass<"plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Lets activations that are never live together share a slot";
+  let description = [{
+    Walks the launches once, keeps the free slots by the shape of what they
+    held, and gives each activation a free slot of its own shape, else a new
+    one. Afterwards two buffers of one slot have disjoint lifetimes.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Verify
+//===----------------------------------------------------------------------===//
+
+def VerifyFusePass : Pass<"verify-fuse", "::mlir::ModuleOp"> {
+  let summary = "Checks that only primitives of fuse are left";
+}
+
+def VerifyPlanPass : Pass<"verify-plan", "::mlir::ModuleOp"> {
+  let summary = "Checks that only tile kernels and one plan are left, and that the plan is sound";
+  let description = [{
+    Every launch names a kernel whose variants take its buffers; every activation
+    is written before it is read; buffers that share a slot have disjoint lifetimes.
+  }];
+}
+
+#endif

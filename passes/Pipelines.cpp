@@ -1,0 +1,80 @@
+//===- Pipelines.cpp -----------------------------------------------------------------===//
+#include "passes/Pipelines.h"
+
+#include "passes/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace fusec {
+
+namespace {
+
+constexpr PhaseInfo phaseTable[] = {
+    {Phase::Import, "import", "the model's graph with named ops, as the importer wrote it"},
+    {Phase::Primitives, "primitives", "the graph in primitives, simplified"},
+    {Phase::Groups, "groups", "the graph with every computing op assigned to a kernel"},
+    {Phase::Plan, "plan", "tile kernels and the program that launches them"},
+};
+
+void buildPrimitives(OpPassManager &pm) {
+  pm.addPass(createFuseDecomposePass());
+  pm.addPass(createVerifyFusePass());
+  // Angle tables and gathers are written once per use; one copy serves all layers.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  // After CSE, so that equal activations are one value.
+  pm.addPass(createFuseMergeContractionsPass());
+  // Slices of the stacked results compose with the views behind them.
+  pm.addPass(createCanonicalizerPass());
+}
+
+void buildPlan(OpPassManager &pm, const PipelineOptions &options) {
+  FuseToPlanPassOptions lowering;
+  lowering.registers = options.registers;
+  lowering.page = options.page;
+  pm.addPass(createFuseToPlanPass(lowering));
+  pm.addPass(createPlanMemoryPass());
+  // Kernels are written by asking for values; loops of one trip and repeated loads go here.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createVerifyPlanPass());
+}
+
+} // namespace
+
+ArrayRef<PhaseInfo> phases() { return phaseTable; }
+
+std::optional<Phase> phaseByName(StringRef name) {
+  for (const PhaseInfo &row : phaseTable)
+    if (row.name == name)
+      return row.phase;
+  return std::nullopt;
+}
+
+void buildPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options) {
+  switch (phase) {
+  case Phase::Import:
+    return;
+  case Phase::Primitives:
+    return buildPrimitives(pm);
+  case Phase::Groups:
+    pm.addPass(createFuseFormGroupsPass());
+    return;
+  case Phase::Plan:
+    return buildPlan(pm, options);
+  }
+}
+
+void registerPassesAndPipelines() {
+  registerFusecPasses();
+  for (const PhaseInfo &row : phases())
+    if (row.phase != Phase::Import)
+      PassPipelineRegistration<>(("fusec-" + row.name).str(), row.description,
+                                 [phase = row.phase](OpPassManager &pm) { buildPhase(pm, phase, PipelineOptions()); });
+}
+
+} // namespace fusec

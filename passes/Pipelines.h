@@ -1,0 +1,37 @@
+//===- Pipelines.h - the phases of a compilation -----------------------------------===//
+#pragma once
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace fusec {
+
+/// The phases in order. `--compile-to=PHASE` stops after one and writes its IR;
+/// `--compile-from=PHASE` starts from IR that one left.
+enum class Phase { Import, Primitives, Groups, Plan };
+
+struct PhaseInfo {
+  Phase phase;
+  llvm::StringRef name;        ///< On the command line and in dump file names.
+  llvm::StringRef description;
+};
+
+/// One row per phase.
+llvm::ArrayRef<PhaseInfo> phases();
+std::optional<Phase> phaseByName(llvm::StringRef name);
+
+struct PipelineOptions {
+  int64_t registers = 32; ///< Vector registers of the target level.
+  int64_t page = 64;      ///< Positions per cache page.
+};
+
+/// Appends the passes that lead from the phase before `phase` to `phase`.
+void buildPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options);
+
+/// Registers every pass, and each phase as the pipeline `fusec-<phase>`.
+void registerPassesAndPipelines();
+
+} // namespace fusec

@@ -1,0 +1,436 @@
+//===- Grouping.cpp - which ops share a kernel ----------------------------------===//
+//
+// 1. Walk back to front: an elementwise op all of whose readers are row ops is
+//    recomputed in each of them when that moves fewer bytes than storing it.
+// 2. Walk front to back: each other op joins a kernel of one of its producers
+//    (contraction epilogue, same rows), or one beside it that reads the same
+//    values (horizontal), or opens its own.
+// 3. Order the kernels by their dependences.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/fusion/Grouping.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fusec::fuse;
+
+namespace fusec {
+
+namespace {
+GraphTensorType typeOf(Value value) { return cast<GraphTensorType>(value.getType()); }
+} // namespace
+
+bool isIndexOnly(Operation *op) {
+  if (auto gather = dyn_cast<GatherOp>(op)) {
+    ArrayRef<Dim> dims = typeOf(gather.getTable()).getDims();
+    return dims.size() > 1 && dims[1].kind == DimKind::Paged;
+  }
+  return isa<ViewOp, ReshapeOp, WeightOp, ConstantOp>(op);
+}
+
+SmallVector<Operation *> computingProducers(Operation *op) {
+  SetVector<Operation *> found;
+  SmallVector<Value> pending(op->getOperands());
+  while (!pending.empty()) {
+    Operation *def = pending.pop_back_val().getDefiningOp();
+    if (!def)
+      continue;
+    if (isIndexOnly(def))
+      llvm::append_range(pending, def->getOperands());
+    else
+      found.insert(def);
+  }
+  return found.takeVector();
+}
+
+SmallVector<Operation *> computingUsers(Operation *op) {
+  SetVector<Operation *> found;
+  SmallVector<Operation *> pending(op->getUsers());
+  while (!pending.empty()) {
+    Operation *user = pending.pop_back_val();
+    if (isIndexOnly(user))
+      llvm::append_range(pending, user->getUsers());
+    else
+      found.insert(user);
+  }
+  return found.takeVector();
+}
+
+namespace {
+
+class Grouper {
+public:
+  Grouper(func::FuncOp function, CostModel cost) : cost(cost) {
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!isIndexOnly(&op)) {
+        position[&op] = computing.size();
+        computing.push_back(&op);
+      }
+    for (Operation *op : computing) {
+      producers[op] = computingProducers(op);
+      users[op] = computingUsers(op);
+    }
+  }
+
+  Grouping run() {
+    for (Operation *op : llvm::reverse(computing))
+      if (auto map = dyn_cast<MapOp>(op))
+        considerInline(map);
+    for (Operation *op : computing)
+      if (!result.inlined.contains(op))
+        place(op);
+    orderGroups();
+    return std::move(result);
+  }
+
+private:
+  void decide(Operation *producer, Operation *consumer, StringRef kind, bool fused, const Twine &reason) {
+    result.decisions.push_back({producer, consumer, kind.str(), fused, reason.str()});
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Recomputing elementwise ops in their readers
+  //===--------------------------------------------------------------------===//
+
+  /// Why `map` cannot be recomputed by all its readers, or nothing.
+  std::optional<std::string> inlineObstacle(MapOp map) {
+    if (users[map].empty())
+      return "the result leaves the graph";
+    for (Operation *user : users[map])
+      if (!isa<MapOp, ReduceOp, KVAppendOp>(user))
+        return "a reader is a contraction, which would compute it again for every tile of its result";
+    return std::nullopt;
+  }
+
+  /// Where the op's own inputs are read anyway by a reader, they cost nothing more there.
+  double extraInputBytes(MapOp map, Operation *user, const CostModel &model) {
+    double bytes = 0;
+    for (Value input : map.getInputs())
+      if (!llvm::is_contained(user->getOperands(), input))
+        bytes += std::min(model.bytes(typeOf(input)), model.elements(typeOf(map.getResult()).getDims()) * 4);
+    return bytes;
+  }
+
+  void considerInline(MapOp map) {
+    if (auto obstacle = inlineObstacle(map))
+      return decide(map, users[map].empty() ? map.getOperation() : users[map].front(), "inline", false, *obstacle);
+    bool epilogue = !contractionsBehind(map).empty();
+    double stored = cost.secondsPerToken([&](const CostModel &m) {
+      double own = m.bytes(typeOf(map.getResult()));
+      double inputs = 0;
+      for (Value input : map.getInputs())
+        inputs += m.bytes(typeOf(input));
+      // As an epilogue its main input stays in registers and there is no launch.
+      if (epilogue)
+        inputs -= 2 * own;
+      return Work{epilogue ? 0.0 : 1.0, own * (1.0 + users[map].size()) + inputs,
+                  m.elements(typeOf(map.getResult()).getDims()) * CostModel::operationsPerElement(map)};
+    });
+    double recomputed = cost.secondsPerToken([&](const CostModel &m) {
+      Work work;
+      for (Operation *user : users[map]) {
+        double evaluations = evaluationsIn(map, user, m);
+        work = work + Work{0, extraInputBytes(map, user, m), evaluations * CostModel::operationsPerElement(map)};
+      }
+      return work;
+    });
+    std::string figures = llvm::formatv("recomputing costs {0:f3} us per token, storing {1:f3}", recomputed * 1e6, stored * 1e6);
+    for (Operation *user : users[map])
+      decide(map, user, "inline", recomputed < stored, figures);
+    if (recomputed < stored)
+      result.inlined.insert(map);
+  }
+
+  /// How often a reader evaluates the op: per use, once per element of the
+  /// reader, or once per row where the use is the same along the row.
+  double evaluationsIn(MapOp map, Operation *user, const CostModel &m) {
+    auto reader = dyn_cast<MapOp>(user);
+    if (!reader)
+      return m.elements(typeOf(map.getResult()).getDims());
+    double evaluations = 0;
+    ArrayRef<Dim> dims = typeOf(reader.getResult()).getDims();
+    for (auto [i, input] : llvm::enumerate(reader.getInputs())) {
+      if (!computesFrom(input, map))
+        continue;
+      bool perRow = !dims.empty() && !reader.getMap(i).isFunctionOfDim(dims.size() - 1);
+      evaluations += m.elements(perRow ? dims.drop_back() : dims);
+    }
+    return evaluations;
+  }
+
+  /// Whether a value is the op's result seen through index-only ops.
+  static bool computesFrom(Value value, Operation *op) {
+    while (Operation *def = value.getDefiningOp()) {
+      if (def == op)
+        return true;
+      if (!isIndexOnly(def) || def->getNumOperands() == 0)
+        return false;
+      value = def->getOperand(0);
+    }
+    return false;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Joining kernels
+  //===--------------------------------------------------------------------===//
+
+  /// The contractions (or members of their kernels) whose result `map` reads element for
+  /// element, the latest first.
+  SmallVector<Operation *> contractionsBehind(MapOp map) {
+    SmallVector<Operation *> found;
+    for (auto [i, input] : llvm::enumerate(map.getInputs())) {
+      Operation *def = input.getDefiningOp();
+      if (!def || !map.getMap(i).isIdentity() || input.getType() != map.getType())
+        continue;
+      if (isa<ContractOp>(def) || (isa<MapOp>(def) && kindOf(def) == GroupKind::Contract))
+        found.push_back(def);
+    }
+    llvm::sort(found, [&](Operation *a, Operation *b) { return position[a] > position[b]; });
+    return found;
+  }
+
+  std::optional<GroupKind> kindOf(Operation *op) {
+    auto it = result.groupOf.find(op);
+    return it == result.groupOf.end() ? std::nullopt : std::optional(result.groups[it->second].kind);
+  }
+
+  /// Whether joining `op` to group `g` would make a dependence leave the kernel and return.
+  bool returnsThroughOthers(Operation *op, int g) {
+    using Step = llvm::PointerIntPair<Operation *, 1, bool>; // an op, and whether the path has left the kernel
+    SmallVector<Step> pending = {Step(op, false)};
+    llvm::DenseSet<Step> seen;
+    while (!pending.empty()) {
+      Step step = pending.pop_back_val();
+      Operation *current = step.getPointer();
+      bool outside = step.getInt();
+      for (Operation *producer : producers[current]) {
+        auto it = result.groupOf.find(producer);
+        bool member = it != result.groupOf.end() && it->second == g;
+        if (member && outside)
+          return true;
+        bool left = outside || (!member && !result.inlined.contains(producer));
+        if (Step next(producer, left); seen.insert(next).second)
+          pending.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  void join(Operation *op, int g) {
+    result.groups[g].ops.push_back(op);
+    result.groupOf[op] = g;
+  }
+
+  void open(Operation *op, GroupKind kind, ArrayRef<Dim> rows) {
+    result.groups.push_back({kind, SmallVector<Dim>(rows), {}});
+    join(op, result.groups.size() - 1);
+  }
+
+  void place(Operation *op) {
+    if (isa<ContractOp>(op)) {
+      considerPrologue(cast<ContractOp>(op));
+      return open(op, GroupKind::Contract, {});
+    }
+    if (auto map = dyn_cast<MapOp>(op))
+      if (joinEpilogue(map))
+        return;
+    if (joinRows(op) || joinHorizontally(op))
+      return;
+    open(op, GroupKind::Rows, rowDims(op));
+  }
+
+  /// The rows of a row op: all dimensions but the last of what it walks over.
+  static SmallVector<Dim> rowDims(Operation *op) {
+    ArrayRef<Dim> dims = walkedType(op).getDims();
+    return SmallVector<Dim>(dims.drop_back(dims.empty() ? 0 : 1));
+  }
+
+  static GraphTensorType walkedType(Operation *op) {
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return typeOf(reduce.getInputs().front());
+    if (auto append = dyn_cast<KVAppendOp>(op))
+      return typeOf(append.getValues());
+    return typeOf(op->getResult(0));
+  }
+
+  /// Two contractions that one kernel can compute side by side.
+  static bool sameSpace(ContractOp a, ContractOp b) {
+    return a.getLhs() == b.getLhs() && a.getMaps() == b.getMaps() && a.getType() == b.getType() &&
+           a.getRhs().getType() == b.getRhs().getType();
+  }
+
+  ContractOp contractOf(int g) { return dyn_cast<ContractOp>(result.groups[g].ops.front()); }
+
+  bool joinEpilogue(MapOp map) {
+    SmallVector<Operation *> behind = contractionsBehind(map);
+    for (Operation *p : producers[map])
+      if (isa<ContractOp>(p) && !llvm::is_contained(behind, p))
+        decide(p, map, "epilogue", false, "the op does not read the contraction's result element for element");
+    for (Operation *producer : behind) {
+      int g = result.groupOf[producer];
+      mergeSideBySide(map, g);
+      if (returnsThroughOthers(map, g)) {
+        decide(producer, map, "epilogue", false, "another input depends on this kernel through a different one");
+        continue;
+      }
+      decide(producer, map, "epilogue", true, "saves a launch and one pass over the result");
+      join(map, g);
+      return true;
+    }
+    return false;
+  }
+
+  /// Moves other contractions that `map` reads into group `g` when their iteration space is the same.
+  void mergeSideBySide(MapOp map, int g) {
+    for (Operation *producer : producers[map]) {
+      auto other = dyn_cast<ContractOp>(producer);
+      if (!other || result.groupOf[other] == g || !contractOf(g))
+        continue;
+      int old = result.groupOf[other];
+      bool alone = result.groups[old].ops.size() == 1 && users[other].size() == 1;
+      if (!alone || !sameSpace(contractOf(g), other)) {
+        decide(other, map, "side-by-side", false, "the contractions differ in rows, shape or storage");
+        continue;
+      }
+      result.groups[old].ops.clear();
+      join(other, g);
+      decide(other, map, "side-by-side", true, "same rows and shape: one pass over the activation");
+    }
+  }
+
+  bool joinRows(Operation *op) {
+    SmallVector<Dim> rows = rowDims(op);
+    ArrayRef<Dim> full = walkedType(op).getDims();
+    for (Operation *producer : candidateProducers(op)) {
+      int g = result.groupOf[producer];
+      const Group &group = result.groups[g];
+      if (group.kind == GroupKind::Contract) {
+        if (isa<ReduceOp>(op))
+          decide(producer, op, "row", false, "a row of the result spans several tiles of the contraction");
+        continue;
+      }
+      bool fits = ArrayRef<Dim>(group.rows) == ArrayRef<Dim>(rows) || (isa<MapOp>(op) && ArrayRef<Dim>(group.rows) == full);
+      if (!fits) {
+        decide(producer, op, "row", false, "the kernels number their programs by different dimensions");
+        continue;
+      }
+      if (returnsThroughOthers(op, g)) {
+        decide(producer, op, "row", false, "another input depends on this kernel through a different one");
+        continue;
+      }
+      decide(producer, op, "row", true, "same rows: saves a launch and keeps the row in cache");
+      join(op, g);
+      return true;
+    }
+    return false;
+  }
+
+  /// Placed producers, seen through inlined ops, the latest first.
+  SmallVector<Operation *> candidateProducers(Operation *op) {
+    SetVector<Operation *> found;
+    SmallVector<Operation *> pending = {op};
+    while (!pending.empty())
+      for (Operation *producer : producers[pending.pop_back_val()]) {
+        if (result.inlined.contains(producer))
+          pending.push_back(producer);
+        else
+          found.insert(producer);
+      }
+    SmallVector<Operation *> list = found.takeVector();
+    llvm::sort(list, [&](Operation *a, Operation *b) { return position[a] > position[b]; });
+    return list;
+  }
+
+  bool joinHorizontally(Operation *op) {
+    if (isa<GatherOp>(op))
+      return false;
+    SmallVector<Operation *> mine = candidateProducers(op);
+    for (auto [g, group] : llvm::enumerate(result.groups)) {
+      if (group.kind != GroupKind::Rows || group.ops.empty() || walkedType(group.ops.back()) != walkedType(op) ||
+          group.ops.back()->getName() != op->getName() || !shareInputs(mine, candidateProducers(group.ops.back())))
+        continue;
+      if (returnsThroughOthers(op, g) || dependsOn(op, g))
+        continue;
+      decide(group.ops.back(), op, "horizontal", true, "same shape and inputs: saves a launch");
+      join(op, g);
+      return true;
+    }
+    return false;
+  }
+
+  static bool shareInputs(ArrayRef<Operation *> a, ArrayRef<Operation *> b) {
+    return a == b || llvm::any_of(a, [&](Operation *op) { return llvm::is_contained(b, op); });
+  }
+
+  bool dependsOn(Operation *op, int g) {
+    return llvm::any_of(candidateProducers(op), [&](Operation *p) { return result.groupOf[p] == g; });
+  }
+
+  /// Elementwise ops before a contraction: computed again for every tile of the result along the lanes.
+  void considerPrologue(ContractOp op) {
+    for (Operation *producer : producers[op]) {
+      auto map = dyn_cast<MapOp>(producer);
+      if (!map)
+        continue;
+      constexpr double tile = 64;
+      double tiles = cost.secondsPerToken([&](const CostModel &m) {
+        double repeats = std::max(1.0, m.elements(typeOf(op.getResult()).getDims().take_back()) / tile);
+        return Work{0, 0, repeats * m.elements(typeOf(map.getResult()).getDims()) * CostModel::operationsPerElement(map)};
+      });
+      double stored = cost.secondsPerToken([&](const CostModel &m) { return Work{0, 2 * m.bytes(typeOf(map.getResult())), 0}; });
+      decide(map, op, "prologue", false,
+             llvm::formatv("computing it per tile costs {0:f3} us per token more, storing it {1:f3}", tiles * 1e6, stored * 1e6).str());
+    }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Order
+  //===--------------------------------------------------------------------===//
+
+  /// A topological order of the groups; among ready ones the first in graph order.
+  void orderGroups() {
+    std::vector<Group> ordered;
+    llvm::DenseSet<int> done;
+    size_t live = llvm::count_if(result.groups, [](const Group &g) { return !g.ops.empty(); });
+    while (ordered.size() < live) {
+      size_t before = ordered.size();
+      for (auto [g, group] : llvm::enumerate(result.groups)) {
+        if (group.ops.empty() || done.contains(g) || !ready(group, g, done))
+          continue;
+        done.insert(g);
+        ordered.push_back(group);
+      }
+      assert(ordered.size() > before && "returnsThroughOthers keeps the groups acyclic");
+      if (ordered.size() == before)
+        break;
+    }
+    result.groups = std::move(ordered);
+    for (auto [g, group] : llvm::enumerate(result.groups)) {
+      llvm::sort(group.ops, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+      for (Operation *op : group.ops)
+        result.groupOf[op] = g;
+    }
+  }
+
+  bool ready(const Group &group, int g, const llvm::DenseSet<int> &done) {
+    for (Operation *op : group.ops)
+      for (Operation *producer : candidateProducers(op))
+        if (int p = result.groupOf[producer]; p != g && !done.contains(p))
+          return false;
+    return true;
+  }
+
+  CostModel cost;
+  Grouping result;
+  SmallVector<Operation *> computing;
+  llvm::DenseMap<Operation *, size_t> position;
+  llvm::DenseMap<Operation *, SmallVector<Operation *>> producers, users;
+};
+
+} // namespace
+
+Grouping group(func::FuncOp function, CostModel cost) { return Grouper(function, cost).run(); }
+
+} // namespace fusec

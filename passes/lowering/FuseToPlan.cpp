@@ -1,0 +1,268 @@
+//===- FuseToPlan.cpp - the grouped graph as kernels and a program ---------------===//
+//
+// 1. Write the kernels of each group; drop those equal to earlier ones.
+// 2. Declare a buffer for every value that lives in memory.
+// 3. Launch the groups in order; drop the graph.
+//
+//===----------------------------------------------------------------------===//
+#include "ir/plan/PlanDialect.h"
+#include "passes/Passes.h"
+#include "passes/lowering/KernelWriter.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
+
+namespace fusec {
+#define GEN_PASS_DEF_FUSETOPLANPASS
+#include "passes/Passes.h.inc"
+} // namespace fusec
+
+using namespace mlir;
+namespace tile = fusec::tile;
+namespace plan = fusec::plan;
+using namespace fusec::fuse;
+
+namespace {
+
+using fusec::KernelGroup;
+using fusec::WrittenKernel;
+
+/// The name a location carries: the model's own tensor or node.
+std::string nameOf(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName().str();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    return nameOf(fused.getLocations().front());
+  return "op";
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+/// Whether a kernel other than `group` reads the value (or it leaves the graph).
+bool isReadElsewhere(Value value, const KernelGroup &group) {
+  SmallVector<Operation *> pending(value.getUsers());
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty()) {
+    Operation *user = pending.pop_back_val();
+    if (!seen.insert(user).second)
+      continue;
+    if (fusec::isIndexOnly(user) || user->hasAttr("inline"))
+      llvm::append_range(pending, user->getUsers());
+    else if (!group.contains(user))
+      return true;
+  }
+  return false;
+}
+
+FailureOr<SmallVector<KernelGroup>> collectGroups(func::FuncOp function) {
+  std::map<int64_t, KernelGroup> byNumber;
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (fusec::isIndexOnly(&op) || op.hasAttr("inline"))
+      continue;
+    auto number = op.getAttrOfType<IntegerAttr>("group");
+    if (!number)
+      return op.emitError("has no group; run --fuse-form-groups first");
+    KernelGroup &group = byNumber[number.getInt()];
+    group.number = number.getInt();
+    group.ops.push_back(&op);
+  }
+  SmallVector<KernelGroup> groups;
+  for (auto &[number, group] : byNumber) {
+    for (Operation *op : group.ops)
+      if (!isa<KVAppendOp>(op))
+        for (Value result : op->getResults())
+          if (isReadElsewhere(result, group))
+            group.stored.push_back(result);
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+/// A merged reshape is only readable in memory when its source has no other reader.
+LogicalResult checkReshapes(func::FuncOp function) {
+  WalkResult walk = function.walk([](ReshapeOp op) {
+    if (fusec::storedForm(op.getSource()) == op.getResult())
+      return WalkResult::advance();
+    op.emitError("the reshaped value has other readers, which no kernel form supports");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Keeps one copy of kernels that differ in nothing but name and location.
+class KernelLibrary {
+public:
+  explicit KernelLibrary(ModuleOp module) : module(module) {}
+
+  /// The `plan.kernel` symbol for the variants.
+  FlatSymbolRefAttr add(ArrayRef<WrittenKernel> variants) {
+    std::string key;
+    for (const WrittenKernel &variant : variants)
+      key += textOf(variant.kernel) + variant.symbol + std::to_string(variant.limit) + "\n";
+    auto [it, isNew] = symbols.try_emplace(key);
+    if (isNew)
+      it->second = publish(variants);
+    else
+      for (const WrittenKernel &variant : variants)
+        tile::KernelOp(variant.kernel).erase();
+    return it->second;
+  }
+
+private:
+  static std::string textOf(tile::KernelOp kernel) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    StringAttr name = kernel.getSymNameAttr();
+    kernel.setSymName("_");
+    kernel->print(stream, OpPrintingFlags().useLocalScope());
+    kernel.setSymNameAttr(name);
+    return text;
+  }
+
+  FlatSymbolRefAttr publish(ArrayRef<WrittenKernel> variants) {
+    OpBuilder builder(module.getContext());
+    std::string name = "k" + std::to_string(symbols.size() - 1);
+    SmallVector<Attribute> attrs;
+    for (auto [i, variant] : llvm::enumerate(variants)) {
+      tile::KernelOp kernel = variant.kernel;
+      kernel.setSymName(variants.size() == 1 ? name + "_all" : name + "_v" + std::to_string(i));
+      StringAttr symbol = variant.symbol.empty() ? StringAttr() : builder.getStringAttr(variant.symbol);
+      attrs.push_back(plan::VariantAttr::get(builder.getContext(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), symbol, variant.limit));
+    }
+    builder.setInsertionPointToEnd(module.getBody());
+    plan::KernelOp::create(builder, variants.front().kernel->getLoc(), name, builder.getArrayAttr(attrs));
+    return FlatSymbolRefAttr::get(builder.getContext(), name);
+  }
+
+  ModuleOp module;
+  std::map<std::string, FlatSymbolRefAttr> symbols;
+};
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+class ProgramBuilder {
+public:
+  ProgramBuilder(ModuleOp module, func::FuncOp function, int64_t page) : function(function), builder(module.getContext()) {
+    builder.setInsertionPointToEnd(module.getBody());
+    program = plan::ProgramOp::create(builder, function.getLoc(), "step", page);
+    program.getBody().emplaceBlock();
+    declarations.setInsertionPointToStart(&program.getBody().front());
+    launches.setInsertionPointToEnd(&program.getBody().front());
+    returned = function.getBody().front().getTerminator()->getOperand(0);
+  }
+
+  void launch(FlatSymbolRefAttr kernel, ArrayRef<Value> graphValues, const KernelGroup &group) {
+    SmallVector<Value> args;
+    for (Value value : graphValues)
+      args.push_back(value ? buffer(value) : blockTable());
+    SmallVector<Attribute> names;
+    for (Operation *op : group.ops)
+      names.push_back(builder.getStringAttr((nameOf(op->getLoc()) + ":" + op->getName().stripDialect()).str()));
+    Location loc = group.ops.back()->getLoc();
+    launches.setInsertionPointToEnd(&program.getBody().front());
+    auto op = plan::LaunchOp::create(launches, loc, kernel, args, builder.getStringAttr(nameOf(loc)));
+    op->setAttr("ops", builder.getArrayAttr(names));
+  }
+
+private:
+  Value declare(plan::BufferKind kind, const std::string &name, Type type, IntegerAttr slot, ArrayAttr parts, ElementsAttr value) {
+    auto kindAttr = plan::BufferKindAttr::get(builder.getContext(), kind);
+    auto op = plan::BufferOp::create(declarations, function.getLoc(), type, kindAttr, builder.getStringAttr(name), slot, parts, value);
+    declarations.setInsertionPointAfter(op);
+    return op;
+  }
+
+  Value blockTable() {
+    if (!table)
+      table = declare(plan::BufferKind::Input, "block_table", fusec::blockTableType(builder.getContext()), {}, {}, {});
+    return table;
+  }
+
+  Value buffer(Value value) {
+    while (auto append = value.getDefiningOp<KVAppendOp>())
+      value = append.getCache();
+    Value &known = buffers[value];
+    if (!known)
+      known = declareFor(value);
+    return known;
+  }
+
+  Value declareFor(Value value) {
+    Type type = fusec::bufferTypeFor(value);
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "fuse.name");
+      auto kind = cast<tile::BufferType>(type).isPaged() ? plan::BufferKind::Cache : plan::BufferKind::Input;
+      return declare(kind, name ? name.str() : "arg" + std::to_string(argument.getArgNumber()), type, {}, {}, {});
+    }
+    if (auto weight = value.getDefiningOp<WeightOp>())
+      return declare(plan::BufferKind::Weight, joinedName(weight), type, {}, weight.getNames(), {});
+    if (auto constant = value.getDefiningOp<ConstantOp>())
+      return declare(plan::BufferKind::Constant, constant.getName().str(), type, {}, {}, constant.getValue());
+    bool leaves = value == returned;
+    std::string name = leaves ? "logits" : nameOf(value.getLoc()) + "#" + std::to_string(nextSlot);
+    return declare(leaves ? plan::BufferKind::Output : plan::BufferKind::Activation, name, type, builder.getI64IntegerAttr(nextSlot++), {}, {});
+  }
+
+  static std::string joinedName(WeightOp weight) {
+    std::string name;
+    for (Attribute part : weight.getNames())
+      name += (name.empty() ? "" : "+") + cast<StringAttr>(part).str();
+    return name;
+  }
+
+  func::FuncOp function;
+  OpBuilder builder;
+  OpBuilder declarations{builder}, launches{builder};
+  plan::ProgramOp program;
+  Value returned, table;
+  llvm::DenseMap<Value, Value> buffers;
+  int64_t nextSlot = 0;
+};
+
+struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
+  using FuseToPlanPassBase::FuseToPlanPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    if (functions.size() != 1 || functions.front().getBody().empty()) {
+      module.emitError("expected one graph, found ") << functions.size();
+      return signalPassFailure();
+    }
+    if (failed(lower(module, functions.front())))
+      return signalPassFailure();
+    functions.front().erase();
+  }
+
+  LogicalResult lower(ModuleOp module, func::FuncOp function) {
+    Operation *end = function.getBody().front().getTerminator();
+    if (end->getNumOperands() != 1 || isa<BlockArgument>(end->getOperand(0)))
+      return end->emitError("a graph returns one computed value");
+    FailureOr<SmallVector<KernelGroup>> groups = collectGroups(function);
+    if (failed(groups) || failed(checkReshapes(function)))
+      return failure();
+    fusec::TileTarget target{registers >= 32 ? 32 : registers / 2, page};
+    KernelLibrary library(module);
+    ProgramBuilder program(module, function, page);
+    for (const KernelGroup &group : *groups) {
+      bool contracts = llvm::any_of(group.ops, [](Operation *op) { return isa<ContractOp>(op); });
+      SmallVector<WrittenKernel> kernels =
+          contracts ? fusec::writeContractKernels(module, group, target) : fusec::writeRowKernel(module, group, target);
+      if (kernels.empty())
+        return failure();
+      program.launch(library.add(kernels), kernels.front().graphValues, group);
+    }
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,84 @@
+//===- TileChoice.cpp --------------------------------------------------------------===//
+#include "passes/lowering/TileChoice.h"
+
+#include "runtime/schema/PanelLayout.h"
+
+#include <algorithm>
+
+using fusec::fuse::Dim;
+using fusec::fuse::DimKind;
+
+namespace fusec {
+
+namespace {
+
+/// Largest power of two up to `limit` that divides a static extent; `dynamic` for a dynamic one.
+int64_t stepFor(const Dim &dim, int64_t limit, int64_t dynamic) {
+  if (!dim.isStatic())
+    return dynamic;
+  int64_t step = limit;
+  while (step > 1 && dim.size % step != 0)
+    step /= 2;
+  return step;
+}
+
+/// `wanted` lanes, or fewer when the extent is small: whole vectors, or a power of two below one.
+int64_t clampLanes(int64_t wanted, const Dim &dim) {
+  if (!dim.isStatic() || dim.size >= wanted)
+    return wanted;
+  if (dim.size < 16 && (dim.size & (dim.size - 1)) == 0)
+    return std::max<int64_t>(dim.size, 1);
+  int64_t lanes = 16;
+  while (lanes < dim.size)
+    lanes *= 2;
+  return std::min(lanes, wanted);
+}
+
+/// Rows such that accumulators, one operand row and a broadcast fit the registers.
+int64_t rowsFor(const TileTarget &target, int64_t contractions, int64_t lanes, int64_t most) {
+  int64_t vectors = std::max<int64_t>(lanes / 16, 1);
+  int64_t spare = target.pieces >= 32 ? vectors + 2 : vectors + 1;
+  return std::clamp<int64_t>((target.pieces - spare) / (contractions * vectors), 1, most);
+}
+
+} // namespace
+
+int64_t rowLanes(const Dim &dim, int64_t page) {
+  if (dim.kind == DimKind::Paged)
+    return std::min<int64_t>(page, 64);
+  if (!dim.isStatic())
+    return 16;
+  for (int64_t lanes : {64, 32, 16})
+    if (dim.size % lanes == 0 && dim.size > 0)
+      return lanes;
+  return clampLanes(16, dim);
+}
+
+llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t contractions, const Dim &lanes,
+                                            const Dim &summed, StorageType storage) {
+  bool wide = target.pieces >= 32;
+  bool coded = panelFormat(storage).bits != 0;
+  int64_t direct = coded ? codeChunk : stepFor(summed, 16, 16);
+  ContractTile one{1, clampLanes((wide ? 64 : 32) / contractions, lanes), direct, false, 1};
+  int64_t fewLanes = clampLanes(32, lanes);
+  ContractTile few{std::min<int64_t>(4, rowsFor(target, contractions, fewLanes, 4)), fewLanes, direct, false, 8};
+  int64_t manyLanes = clampLanes(wide ? 32 : 16, lanes);
+  ContractTile many{rowsFor(target, contractions, manyLanes, 12), manyLanes, stepFor(summed, 8, 8), true, 0};
+  if (contractions == 2 && wide)
+    many.rows = std::min<int64_t>(many.rows, 6);
+  return {one, few, many};
+}
+
+ContractTile activationTile(const TileTarget &target, int64_t rows, const Dim &lanes, const Dim &summed) {
+  ContractTile tile;
+  tile.step = stepFor(summed, 16, 16);
+  for (int64_t wanted : {64, 32, 16}) {
+    tile.lanes = clampLanes(wanted, lanes);
+    tile.rows = rowsFor(target, 1, tile.lanes, rows);
+    if (tile.rows == rows)
+      break;
+  }
+  return tile;
+}
+
+} // namespace fusec

@@ -1,0 +1,89 @@
+//===- VerifyLevels.cpp - what may not survive each level ---------------------------===//
+#include "ir/plan/PlanDialect.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace fusec {
+#define GEN_PASS_DEF_VERIFYFUSEPASS
+#define GEN_PASS_DEF_VERIFYPLANPASS
+#include "passes/Passes.h.inc"
+} // namespace fusec
+
+using namespace mlir;
+namespace tile = fusec::tile;
+namespace plan = fusec::plan;
+namespace fuse = fusec::fuse;
+
+namespace {
+
+struct VerifyFuse : fusec::impl::VerifyFusePassBase<VerifyFuse> {
+  void runOnOperation() override {
+    WalkResult walk = getOperation().walk([](Operation *op) {
+      if (!isa<fuse::LinearOp, fuse::RMSNormOp, fuse::RopeOp, fuse::SwigluOp, fuse::AttentionOp, fuse::SoftmaxOp>(op))
+        return WalkResult::advance();
+      op->emitError("a named op is left after decomposition");
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+struct VerifyPlan : fusec::impl::VerifyPlanPassBase<VerifyPlan> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (Operation &op : *module.getBody())
+      if (!isa<tile::KernelOp, plan::KernelOp, plan::ProgramOp>(op)) {
+        op.emitError("only tile kernels, plan kernels and a program may be left");
+        return signalPassFailure();
+      }
+    SmallVector<plan::ProgramOp> programs(module.getOps<plan::ProgramOp>());
+    if (programs.size() != 1) {
+      module.emitError("expected one plan.program, found ") << programs.size();
+      return signalPassFailure();
+    }
+    if (failed(checkLaunches(module, programs.front())) || failed(checkSlots(programs.front())))
+      signalPassFailure();
+  }
+
+  static LogicalResult checkLaunches(ModuleOp module, plan::ProgramOp program) {
+    SymbolTable symbols(module);
+    for (auto launch : program.getOps<plan::LaunchOp>()) {
+      auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+      if (!kernel)
+        return launch.emitError("launches ") << launch.getKernelAttr() << ", which is not a plan.kernel";
+      for (auto variant : kernel.getVariants().getAsRange<plan::VariantAttr>()) {
+        auto body = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
+        if (!body)
+          return kernel.emitError("names ") << variant.getKernel() << ", which is not a tile.kernel";
+        if (TypeRange(body.getBody().getArgumentTypes()) != TypeRange(launch.getBuffers().getTypes()))
+          return launch.emitError("passes other buffers than ") << variant.getKernel() << " takes";
+      }
+    }
+    return success();
+  }
+
+  /// Between the first and the last launch of a buffer nobody else may use its slot.
+  static LogicalResult checkSlots(plan::ProgramOp program) {
+    llvm::DenseMap<int64_t, plan::BufferOp> holder;
+    llvm::DenseSet<Operation *> replaced;
+    for (auto launch : program.getOps<plan::LaunchOp>())
+      for (Value arg : launch.getBuffers()) {
+        auto buffer = arg.getDefiningOp<plan::BufferOp>();
+        if (!buffer || !buffer.getSlot())
+          continue;
+        plan::BufferOp &current = holder[*buffer.getSlot()];
+        if (current == buffer)
+          continue;
+        if (replaced.contains(buffer))
+          return launch.emitError("uses buffer '") << buffer.getName() << "' after its slot was given to another";
+        if (current)
+          replaced.insert(current);
+        current = buffer;
+      }
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,53 @@
+//===- EngineState.h - what an Engine owns ------------------------------------===//
+//
+// Built in order of the members and destroyed in reverse: each borrows from
+// those above it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/host/HostDevice.h"
+#include "runtime/engine/Engine.h"
+#include "runtime/engine/SequenceRunner.h"
+#include "runtime/exec/Artifact.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/kv/BlockAllocator.h"
+#include "runtime/kv/KvCache.h"
+#include "runtime/text/ChatTemplate.h"
+#include "runtime/text/Tokenizer.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace fusec::runtime {
+
+struct EngineState {
+  EngineState(EngineOptions options, Artifact artifact, text::Tokenizer tokenizer, HostDevice device)
+      : options(std::move(options)), artifact(std::move(artifact)), tokenizer(std::move(tokenizer)),
+        device(std::move(device)) {}
+
+  /// Reads and resolves everything; see Engine::create.
+  static Result<std::unique_ptr<EngineState>> load(const EngineOptions &options);
+
+  EngineOptions options; ///< Resolved.
+  Artifact artifact;
+  text::Tokenizer tokenizer;
+  std::optional<text::ChatTemplate> chatTemplate;
+  std::vector<TokenId> endIds; ///< Sorted.
+  HostDevice device;
+  KvCache cache;
+  BlockAllocator allocator{1}; ///< Sized when the cache is reserved.
+  std::unique_ptr<Executor> executor;
+  std::optional<SequenceRunner> sequence;
+  MemoryPlan memory;
+  int64_t maxOutputRows = 1; ///< Logit rows one step can give.
+
+private:
+  Status reserve();
+  Status checkMachineMemory() const;
+  Status loadChatTemplate();
+  void collectEndIds();
+};
+
+} // namespace fusec::runtime

@@ -1,0 +1,184 @@
+//===- Sampler.cpp -----------------------------------------------------------===//
+
+#include "runtime/engine/Sampler.h"
+
+#include "runtime/engine/LogSoftmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fusec::runtime {
+
+namespace {
+
+constexpr float impossible = -std::numeric_limits<float>::infinity();
+
+/// Draw number `counter` of the stream `seed`, in [0, 1). The finaliser is that
+/// of SplitMix64 (Steele, Lea, Flood 2014), applied twice so that neighbouring
+/// seeds do not give shifted copies of one stream.
+double uniform(uint64_t seed, uint64_t counter) {
+  auto mix = [](uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  };
+  uint64_t bits = mix(mix(seed + 0x9e3779b97f4a7c15u) + (counter + 1) * 0x9e3779b97f4a7c15u);
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+/// Best first; equal scores by id, so that results do not depend on the sort.
+bool better(float scoreA, TokenId a, float scoreB, TokenId b) { return scoreA != scoreB ? scoreA > scoreB : a < b; }
+
+} // namespace
+
+Sampler::Sampler(SamplingParams samplingParams, std::span<const TokenId> prompt, int64_t sampleableIds)
+    : params(std::move(samplingParams)), sampleableIds(sampleableIds), seen(prompt.begin(), prompt.end()) {
+  std::sort(seen.begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+}
+
+Result<Sampler::Choice> Sampler::next(std::span<const float> logits) {
+  adjustScores(logits);
+  TokenId best = argmax();
+  if (best < 0)
+    return internalError("sampling: no token has a finite logit");
+  Choice choice;
+  choice.id = params.temperature == 0 ? best : draw(best);
+  if (params.logprobs >= 0)
+    fillLogprobs(logits, choice);
+  ++generated[choice.id];
+  if (auto place = std::lower_bound(seen.begin(), seen.end(), choice.id); place == seen.end() || *place != choice.id)
+    seen.insert(place, choice.id);
+  return choice;
+}
+
+void Sampler::adjustScores(std::span<const float> logits) {
+  size_t count = std::min(logits.size(), static_cast<size_t>(std::max<int64_t>(sampleableIds, 0)));
+  scores.assign(logits.begin(), logits.begin() + count);
+  for (const auto &[id, bias] : params.logitBias)
+    if (static_cast<size_t>(id) < count)
+      scores[id] += bias;
+  if (params.repetitionPenalty != 1)
+    applyRepetitionPenalty();
+  if (params.presencePenalty != 0 || params.frequencyPenalty != 0)
+    applyCountPenalties();
+  // Last, because the steps above can overflow too.
+  for (float &score : scores)
+    score = std::isnan(score) ? impossible : std::min(score, std::numeric_limits<float>::max());
+}
+
+void Sampler::applyRepetitionPenalty() {
+  for (TokenId id : seen) {
+    if (static_cast<size_t>(id) >= scores.size())
+      continue;
+    float &score = scores[id];
+    score = score > 0 ? score / params.repetitionPenalty : score * params.repetitionPenalty;
+  }
+}
+
+void Sampler::applyCountPenalties() {
+  for (const auto &[id, count] : generated)
+    scores[id] -= params.presencePenalty + params.frequencyPenalty * static_cast<float>(count);
+}
+
+TokenId Sampler::argmax() const {
+  TokenId best = -1;
+  float bestScore = impossible;
+  for (size_t id = 0; id < scores.size(); ++id)
+    if (scores[id] > bestScore) {
+      best = static_cast<TokenId>(id);
+      bestScore = scores[id];
+    }
+  return best;
+}
+
+TokenId Sampler::draw(TokenId best) {
+  selectCandidates(scores[best]);
+  size_t count = candidates.size();
+  if (params.topK > 0 && static_cast<size_t>(params.topK) < count)
+    keepTopK(static_cast<size_t>(params.topK));
+  if (params.topP < 1)
+    keepTopP();
+  if (params.minP > 0)
+    keepMinP();
+  return drawCandidate();
+}
+
+void Sampler::selectCandidates(float best) {
+  candidates.clear();
+  double temperature = params.temperature;
+  for (size_t id = 0; id < scores.size(); ++id) {
+    // Relative to the best, so that the exponent is never positive and 0 / temperature is 0 for the tiniest one.
+    double weight = std::exp((double{scores[id]} - best) / temperature);
+    if (weight > 0)
+      candidates.push_back({static_cast<TokenId>(id), scores[id], weight});
+  }
+}
+
+void Sampler::keepTopK(size_t k) {
+  auto order = [](const Candidate &a, const Candidate &b) { return better(a.score, a.id, b.score, b.id); };
+  std::nth_element(candidates.begin(), candidates.begin() + (k - 1), candidates.end(), order);
+  candidates.resize(k);
+}
+
+void Sampler::keepTopP() {
+  double total = 0;
+  for (const Candidate &candidate : candidates)
+    total += candidate.weight;
+  auto order = [](const Candidate &a, const Candidate &b) { return better(a.score, a.id, b.score, b.id); };
+  double reached = 0;
+  size_t keep = 0, sorted = 0;
+  // The nucleus is mostly small: sort prefixes of growing length instead of the whole vocabulary.
+  while (keep < candidates.size() && (keep == 0 || reached < params.topP * total)) {
+    if (keep == sorted) {
+      size_t target = std::min(candidates.size(), std::max<size_t>(64, sorted * 8));
+      std::partial_sort(candidates.begin() + sorted, candidates.begin() + target, candidates.end(), order);
+      sorted = target;
+    }
+    reached += candidates[keep++].weight;
+  }
+  candidates.resize(keep);
+}
+
+void Sampler::keepMinP() {
+  // The best candidate is always kept by the steps before and has weight exp(0) = 1.
+  std::erase_if(candidates, [&](const Candidate &candidate) { return candidate.weight < params.minP; });
+}
+
+TokenId Sampler::drawCandidate() {
+  // By id: the filters leave an order that depends on the library's sort.
+  auto byId = [](const Candidate &a, const Candidate &b) { return a.id < b.id; };
+  if (!std::is_sorted(candidates.begin(), candidates.end(), byId))
+    std::sort(candidates.begin(), candidates.end(), byId);
+  double total = 0;
+  for (const Candidate &candidate : candidates)
+    total += candidate.weight;
+  double target = uniform(params.seed, draws++) * total;
+  double reached = 0;
+  for (const Candidate &candidate : candidates) {
+    reached += candidate.weight;
+    if (reached > target)
+      return candidate.id;
+  }
+  return candidates.back().id; // Rounding of the last sum.
+}
+
+void Sampler::fillLogprobs(std::span<const float> logits, Choice &choice) const {
+  double normalizer = logSumExp(logits);
+  auto logprob = [&](TokenId id) {
+    return static_cast<float>(std::min(logits[id], std::numeric_limits<float>::max()) - normalizer);
+  };
+  choice.logprob = logprob(choice.id);
+  std::vector<TokenId> ids;
+  for (size_t id = 0; id < scores.size(); ++id)
+    if (logits[id] > impossible) // False for NaN too.
+      ids.push_back(static_cast<TokenId>(id));
+  size_t count = std::min(static_cast<size_t>(params.logprobs), ids.size());
+  std::partial_sort(ids.begin(), ids.begin() + count, ids.end(),
+                    [&](TokenId a, TokenId b) { return better(logits[a], a, logits[b], b); });
+  for (size_t i = 0; i < count; ++i)
+    choice.topLogprobs.push_back({ids[i], logprob(ids[i])});
+}
+
+} // namespace fusec::runtime

@@ -1,0 +1,73 @@
+//===- Sampler.h - chooses one token from a row of logits ---------------------===//
+//
+// The sampling state of one request: parameters, the tokens seen so far and the
+// random counter. Order of the steps: logit bias, repetition penalty, presence
+// and frequency penalty, temperature, top-k, top-p, min-p, draw.
+//
+//   Sampler sampler(request.sampling, request.prompt, tokenizer.size());
+//   FUSEC_ASSIGN_OR_RETURN(Sampler::Choice choice, sampler.next(logits));
+//
+// NaN logits count as impossible, +inf as the largest finite number. The draw
+// number n depends on the seed and n only, not on time, threads or batch.
+//
+// Ownership: a value; keeps no reference to prompt or logits. Threading: one
+// thread at a time.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/engine/SamplingParams.h"
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace fusec::runtime {
+
+class Sampler {
+public:
+  struct Choice {
+    TokenId id = -1;
+    float logprob = 0;                     ///< When asked for: of the raw distribution.
+    std::vector<TokenLogprob> topLogprobs; ///< Best first; impossible ids are left out.
+  };
+
+  /// `params` are valid. Ids >= sampleableIds (rows that pad the embedding beyond
+  /// the tokenizer) are never chosen.
+  Sampler(SamplingParams params, std::span<const TokenId> prompt, int64_t sampleableIds);
+
+  /// Chooses the next token and remembers it. Internal error when no id has a
+  /// finite logit.
+  Result<Choice> next(std::span<const float> logits);
+
+private:
+  struct Candidate {
+    TokenId id;
+    float score;
+    double weight; ///< exp((score - best) / temperature), not normalised.
+  };
+
+  void adjustScores(std::span<const float> logits);
+  void applyRepetitionPenalty();
+  void applyCountPenalties();
+  TokenId argmax() const;
+  TokenId draw(TokenId best);
+  void selectCandidates(float best);
+  void keepTopK(size_t k);
+  void keepTopP();
+  void keepMinP();
+  TokenId drawCandidate();
+  void fillLogprobs(std::span<const float> logits, Choice &choice) const;
+
+  SamplingParams params;
+  int64_t sampleableIds;
+  std::vector<TokenId> seen;                      ///< Prompt and output, each id once.
+  std::unordered_map<TokenId, int64_t> generated; ///< Output only: times sampled.
+  uint64_t draws = 0;
+  std::vector<float> scores;         ///< Work space, reused between tokens.
+  std::vector<Candidate> candidates; ///< Work space.
+};
+
+} // namespace fusec::runtime

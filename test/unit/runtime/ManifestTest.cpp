@@ -1,0 +1,174 @@
+//===- ManifestTest.cpp - good, wrong and damaged manifests -------------------===//
+
+#include "runtime/exec/Manifest.h"
+#include "test/unit/runtime/ToyArtifact.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <random>
+
+using namespace fusec;
+using namespace fusec::runtime;
+using namespace fusec::runtime::test;
+using nlohmann::json;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+namespace {
+
+Result<Manifest> parse(const json &document) { return parseManifest(document.dump(), "m.json", toyWeightsBytes); }
+
+/// The toy manifest with the value at `pointer` replaced.
+json with(const char *pointer, json value) {
+  json document = json::parse(toyManifest());
+  document[json::json_pointer(pointer)] = std::move(value);
+  return document;
+}
+
+json without(const char *parent, const char *key) {
+  json document = json::parse(toyManifest());
+  document[json::json_pointer(parent)].erase(key);
+  return document;
+}
+
+} // namespace
+
+TEST(Manifest, ReadsTheToy) {
+  Result<Manifest> manifest = parseManifest(toyManifest(), "m.json", toyWeightsBytes);
+  ASSERT_TRUE(manifest) << manifest.status().message();
+  EXPECT_EQ(manifest->model.vocabSize, toyVocab);
+  EXPECT_EQ(manifest->model.compilerVersion, "test");
+  EXPECT_FALSE(manifest->model.bosId);
+  EXPECT_EQ(manifest->model.eosIds, std::vector<int32_t>{toyEos});
+  EXPECT_EQ(manifest->model.generation.topK, 7);
+  EXPECT_FALSE(manifest->model.generation.topP);
+  EXPECT_EQ(manifest->buffers.size(), 9u);
+  EXPECT_EQ(manifest->launches[2].args, (std::vector<int32_t>{0, 4, 7, 5, 8}));
+  EXPECT_EQ(manifest->levels(), (std::vector<std::string>{"avx512", "avx2"}));
+}
+
+TEST(Manifest, EvaluatesSizesAndGrids) {
+  Result<Manifest> manifest = parseManifest(toyManifest(), "m.json", toyWeightsBytes);
+  ASSERT_TRUE(manifest);
+  SymbolValues values;
+  values[Symbol::OutputRows] = 3;
+  EXPECT_EQ(manifest->buffers[8].bytesAt(values), 3 * 20 * 4);
+  const KernelVariants &variants = manifest->targets[0].kernels.at("logits");
+  EXPECT_FALSE(variants[0].accepts(values));
+  EXPECT_TRUE(variants[1].accepts(values));
+  EXPECT_EQ(variants[1].programs(values), 15);
+  values[Symbol::OutputRows] = INT64_MAX;
+  EXPECT_EQ(variants[1].programs(values), std::nullopt);
+  EXPECT_EQ(manifest->buffers[8].bytesAt(values), std::nullopt);
+}
+
+struct WrongManifest {
+  const char *pointer;
+  json value;
+  const char *message; ///< Part of the expected message.
+};
+
+class WrongManifestTest : public testing::TestWithParam<WrongManifest> {};
+
+TEST_P(WrongManifestTest, IsRefused) {
+  Result<Manifest> manifest = parse(with(GetParam().pointer, GetParam().value));
+  ASSERT_FALSE(manifest);
+  EXPECT_THAT(manifest.status().message(), testing::HasSubstr(GetParam().message));
+  EXPECT_THAT(manifest.status().message(), testing::StartsWith("m.json: "));
+}
+
+const int64_t beyond = int64_t{1} << 41;
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongManifestTest,
+    testing::Values(
+        WrongManifest{"/format", 2, "artifact format 2, this fusec reads format 1"},
+        WrongManifest{"/format", "1", "key 'format'"},
+        WrongManifest{"/model/vocab_size", 0, "expected 1 to 16777216, found 0"},
+        WrongManifest{"/model/vocab_size", 21, "expected the output logits f32 [R, 21]"},
+        WrongManifest{"/model/eos_ids", json::array({20}), "token id 20 is outside the vocabulary of 20"},
+        WrongManifest{"/model/bos_id", -1, "key 'bos_id'"},
+        WrongManifest{"/model/generation/temperature", 1e300, "key 'temperature'"},
+        WrongManifest{"/symbols", json::array({"T", "T"}), "'T' is listed twice"},
+        WrongManifest{"/symbols", json::array({"T", "S", "B", "C"}), "symbol 'R' is used but not listed"},
+        WrongManifest{"/symbols/0", "X", "unknown symbol 'X'"},
+        WrongManifest{"/symbols/0", 3, "expected a symbol name"},
+        WrongManifest{"/kv/page_tokens", 0, "expected 1 to 65536, found 0"},
+        WrongManifest{"/buffers/0/name", "token", "unknown input"},
+        WrongManifest{"/buffers/1/name", "tokens", "this input is listed twice"},
+        WrongManifest{"/buffers/0/dtype", "f32", "expected i32 [T], found f32 [T]"},
+        WrongManifest{"/buffers/3/dims", json::array({"B", "S"}), "expected i32 [S, B], found i32 [B, S]"},
+        WrongManifest{"/buffers/0/kind", "inputs", "unknown kind 'inputs'"},
+        WrongManifest{"/buffers/7/dtype", "f33", "unknown dtype 'f33'"},
+        WrongManifest{"/buffers/7/dims/0", -1, "expected a size from 0"},
+        WrongManifest{"/buffers/7/dims/0", 1.5, "expected a size from 0"},
+        WrongManifest{"/buffers/7/dims/0", "Q", "unknown symbol 'Q'"},
+        WrongManifest{"/buffers/7/dims", json::array({1, 1, 1, 1, 1, 1, 1, 1, 1}), "at most 8 entries, found 9"},
+        WrongManifest{"/buffers/7/slot", -1, "'slot'"},
+        WrongManifest{"/buffers/5/offset", 32, "offset 32 is no multiple of 64"},
+        WrongManifest{"/buffers/5/offset", 128, "do not fit the weights file of 192 bytes"},
+        WrongManifest{"/buffers/5/offset", beyond, "'offset'"},
+        WrongManifest{"/buffers/5/bytes", 8, "f32 [4] needs 16 bytes, found 8"},
+        WrongManifest{"/buffers/5/dims/0", "T", "a weight has static dims"},
+        WrongManifest{"/buffers/5/dims", json::array({1 << 30, 1 << 30, 1 << 30}), "needs too many bytes"},
+        WrongManifest{"/buffers/6/page_bytes", 0, "'page_bytes'"},
+        WrongManifest{"/buffers/8/kind", "activation", "expected exactly one output, found 0"},
+        WrongManifest{"/buffers/8/name", "scores", "expected the output logits"},
+        WrongManifest{"/launches/0/args/0", 9, "argument 9 is none of the 9 buffers"},
+        WrongManifest{"/launches/0/args/0", -1, "args[0]"},
+        WrongManifest{"/launches/0/kernel", "nope", "no kernel 'nope'"},
+        WrongManifest{"/targets", json::array(), "targets: expected at least one"},
+        WrongManifest{"/targets/1/level", "avx512", "listed twice"},
+        WrongManifest{"/targets/0/library", "../evil.so", "expected a path inside the artifact"},
+        WrongManifest{"/targets/0/library", "/evil.so", "expected a path inside the artifact"},
+        WrongManifest{"/targets/0/kernels/sum/variants", json::array(), "the last variant must have no 'when'"},
+        WrongManifest{"/targets/0/kernels/sum/variants/0/when", json{{"T", 1}}, "the last variant must have no 'when'"},
+        WrongManifest{"/targets/0/kernels/logits/variants/0/when", json{{"X", 1}}, "unknown symbol 'X'"},
+        WrongManifest{"/targets/0/kernels/sum/variants/0/entry", "", "expected the name of an entry point"},
+        WrongManifest{"/targets/0/kernels/sum/variants/0/grid/0/tile", 0, "'tile'"},
+        WrongManifest{"/targets/0/kernels/sum/variants/0/grid/0/extent", true, "expected a size from 0"},
+        WrongManifest{"/targets/0/kernels/sum/variants/0/scratch_bytes", beyond, "'scratch_bytes'"}));
+
+TEST(Manifest, NamesWhatIsMissing) {
+  const std::pair<const char *, const char *> required[] = {
+      {"", "format"},           {"", "model"},           {"", "kv"},
+      {"", "symbols"},          {"", "buffers"},         {"", "launches"},
+      {"", "targets"},          {"/model", "vocab_size"}, {"/model", "context_length"},
+      {"/buffers/0", "dims"},   {"/buffers/5", "offset"}, {"/buffers/6", "page_bytes"},
+      {"/buffers/7", "slot"},   {"/launches/0", "args"},  {"/targets/0", "library"},
+      {"/targets/0/kernels/sum/variants/0", "entry"},     {"/targets/0/kernels/sum/variants/0/grid/0", "extent"}};
+  for (auto [parent, key] : required) {
+    Result<Manifest> manifest = parse(without(parent, key));
+    ASSERT_FALSE(manifest) << parent << "/" << key;
+    EXPECT_THAT(manifest.status().message(), testing::HasSubstr(std::string("'") + key + "'"));
+  }
+}
+
+// A damaged manifest gives a Manifest or an error, never a crash (run under the sanitizers).
+TEST(Manifest, SurvivesByteFlipsAndTruncation) {
+  const std::string good = toyManifest();
+  std::mt19937 random(1);
+  auto feed = [](const std::string &text) {
+    LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+  };
+  for (int i = 0; i < 10000; ++i) {
+    std::string bad = good;
+    for (uint32_t flips = 1 + random() % 4; flips > 0; --flips)
+      bad[random() % bad.size()] = static_cast<char>(random());
+    feed(bad);
+  }
+  for (size_t length = 0; length < good.size(); length += 7)
+    feed(good.substr(0, length));
+  // Digits stay JSON, so these reach the checks of sizes and indices more often.
+  for (int i = 0; i < 10000; ++i) {
+    std::string bad = good;
+    for (int tries = 0; tries < 40; ++tries)
+      if (char &c = bad[random() % bad.size()]; c >= '0' && c <= '9') {
+        c = static_cast<char>('0' + random() % 10);
+        break;
+      }
+    feed(bad);
+  }
+}

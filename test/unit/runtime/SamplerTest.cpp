@@ -1,0 +1,334 @@
+//===- SamplerTest.cpp - right values and extreme corners ----------------------===//
+
+#include "runtime/engine/LogSoftmax.h"
+#include "runtime/engine/Request.h"
+#include "runtime/engine/Sampler.h"
+#include "runtime/exec/ModelInfo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+using namespace fusec;
+using namespace fusec::runtime;
+
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+constexpr float notANumber = std::numeric_limits<float>::quiet_NaN();
+
+/// `count` draws from fresh samplers with seeds 0, 1, ...: a histogram.
+std::vector<int> histogram(const SamplingParams &params, const std::vector<float> &logits, int count) {
+  std::vector<int> hits(logits.size());
+  for (int seed = 0; seed < count; ++seed) {
+    SamplingParams seeded = params;
+    seeded.seed = seed;
+    Sampler sampler(seeded, {}, static_cast<int64_t>(logits.size()));
+    Result<Sampler::Choice> choice = sampler.next(logits);
+    EXPECT_TRUE(choice);
+    ++hits[choice->id];
+  }
+  return hits;
+}
+
+std::set<TokenId> support(const SamplingParams &params, const std::vector<float> &logits) {
+  std::vector<int> hits = histogram(params, logits, 2000);
+  std::set<TokenId> ids;
+  for (size_t id = 0; id < hits.size(); ++id)
+    if (hits[id] > 0)
+      ids.insert(static_cast<TokenId>(id));
+  return ids;
+}
+
+TokenId pick(const SamplingParams &params, const std::vector<float> &logits, const std::vector<TokenId> &prompt = {}) {
+  Sampler sampler(params, prompt, static_cast<int64_t>(logits.size()));
+  Result<Sampler::Choice> choice = sampler.next(logits);
+  EXPECT_TRUE(choice);
+  return choice ? choice->id : -1;
+}
+
+} // namespace
+
+TEST(Sampler, GreedyTakesTheLowestIdOfATie) {
+  EXPECT_EQ(pick(SamplingParams::greedy(), {1, 3, 2, 3}), 1);
+  EXPECT_EQ(pick(SamplingParams::greedy(), {-inf, notANumber, -5, -inf}), 2);
+  EXPECT_EQ(pick(SamplingParams::greedy(), {1, inf, 2, inf}), 1);
+}
+
+TEST(Sampler, NoFiniteLogitIsAnError) {
+  for (float temperature : {0.0f, 1.0f}) {
+    SamplingParams params;
+    params.temperature = temperature;
+    Sampler sampler(params, {}, 3);
+    EXPECT_FALSE(sampler.next(std::vector<float>{-inf, notANumber, -inf}));
+  }
+}
+
+// Softmax of ln(1), ln(2), ln(4), ln(9) is 1/16, 2/16, 4/16, 9/16.
+TEST(Sampler, DrawsFollowTheSoftmax) {
+  std::vector<float> logits = {std::log(1.f), std::log(2.f), std::log(4.f), std::log(9.f)};
+  const double expected[] = {1 / 16., 2 / 16., 4 / 16., 9 / 16.};
+  const int count = 40000;
+  std::vector<int> hits = histogram({}, logits, count);
+  for (int id = 0; id < 4; ++id) {
+    double sigma = std::sqrt(expected[id] * (1 - expected[id]) / count);
+    EXPECT_NEAR(hits[id] / double(count), expected[id], 4 * sigma) << id;
+  }
+}
+
+// Temperature 0.5 squares the odds: 1, 4, 16, 81 of 102.
+TEST(Sampler, TemperatureSharpens) {
+  std::vector<float> logits = {std::log(1.f), std::log(2.f), std::log(4.f), std::log(9.f)};
+  SamplingParams params;
+  params.temperature = 0.5;
+  std::vector<int> hits = histogram(params, logits, 40000);
+  EXPECT_NEAR(hits[3] / 40000., 81 / 102., 0.01);
+  EXPECT_NEAR(hits[2] / 40000., 16 / 102., 0.01);
+}
+
+TEST(Sampler, OneSamplersDrawsAreIndependent) {
+  SamplingParams params;
+  params.seed = 7;
+  Sampler sampler(params, {}, 2);
+  std::vector<float> logits = {0, 0};
+  int ones = 0, repeats = 0, last = -1;
+  for (int i = 0; i < 10000; ++i) {
+    TokenId id = sampler.next(logits)->id;
+    ones += id;
+    repeats += id == last;
+    last = id;
+  }
+  EXPECT_NEAR(ones, 5000, 200);
+  EXPECT_NEAR(repeats, 5000, 200);
+}
+
+TEST(Sampler, EqualSeedsGiveEqualTokens) {
+  std::vector<float> logits(100, 0.f);
+  auto ids = [&](uint64_t seed) {
+    SamplingParams params;
+    params.seed = seed;
+    Sampler sampler(params, {}, 100);
+    std::vector<TokenId> sampled;
+    for (int i = 0; i < 20; ++i)
+      sampled.push_back(sampler.next(logits)->id);
+    return sampled;
+  };
+  EXPECT_EQ(ids(3), ids(3));
+  EXPECT_NE(ids(3), ids(4));
+}
+
+TEST(Sampler, TopKKeepsTheBestAndLowIdsOfTies) {
+  SamplingParams params;
+  params.topK = 2;
+  EXPECT_EQ(support(params, {0, 2, 1, 1.5}), (std::set<TokenId>{1, 3}));
+  EXPECT_EQ(support(params, {1, 1, 1, 1}), (std::set<TokenId>{0, 1}));
+  params.topK = 1000000000;
+  EXPECT_EQ(support(params, {0, 0, 0, 0}).size(), 4u);
+  params.topK = -1;
+  EXPECT_EQ(support(params, {0, 0, 0, 0}).size(), 4u);
+}
+
+TEST(Sampler, TopPKeepsTheSmallestNucleus) {
+  std::vector<float> logits = {std::log(1.f), std::log(2.f), std::log(4.f), std::log(9.f)}; // 9/16 = 0.5625
+  SamplingParams params;
+  params.topP = 0.5;
+  EXPECT_EQ(support(params, logits), (std::set<TokenId>{3}));
+  params.topP = 0.6;
+  EXPECT_EQ(support(params, logits), (std::set<TokenId>{2, 3}));
+  params.topP = 0.9;
+  EXPECT_EQ(support(params, logits), (std::set<TokenId>{1, 2, 3}));
+  params.topP = 0;
+  EXPECT_EQ(support(params, logits), (std::set<TokenId>{3}));
+}
+
+// More candidates than one sorted prefix of the implementation.
+TEST(Sampler, TopPOverAFlatVocabulary) {
+  SamplingParams params;
+  params.topP = 0.25;
+  std::vector<float> logits(2000, 0.f);
+  std::vector<int> hits = histogram(params, logits, 20000);
+  for (size_t id = 500; id < 2000; ++id)
+    EXPECT_EQ(hits[id], 0) << id;
+  EXPECT_GT(*std::min_element(hits.begin(), hits.begin() + 500), 0);
+}
+
+// Top-p is taken of what top-k left: 4/13 and 9/13 = 0.69.
+TEST(Sampler, TopPComesAfterTopK) {
+  std::vector<float> logits = {std::log(1.f), std::log(2.f), std::log(4.f), std::log(9.f)};
+  SamplingParams params;
+  params.topK = 2;
+  params.topP = 0.65;
+  EXPECT_EQ(support(params, logits), (std::set<TokenId>{3}));
+}
+
+TEST(Sampler, MinPIsRelativeToTheBest) {
+  std::vector<float> logits = {std::log(1.f), std::log(2.f), std::log(4.f), std::log(9.f)};
+  SamplingParams params;
+  params.minP = 0.3; // 4/9 stays, 2/9 goes.
+  EXPECT_EQ(support(params, logits), (std::set<TokenId>{2, 3}));
+  params.minP = 1;
+  EXPECT_EQ(support(params, logits), (std::set<TokenId>{3}));
+}
+
+// Penalty 1.5: 2 -> 1.3333, -2 -> -3; each seen id once.
+TEST(Sampler, RepetitionPenaltyMakesSeenTokensLessLikely) {
+  SamplingParams params = SamplingParams::greedy();
+  params.repetitionPenalty = 1.5;
+  std::vector<TokenId> prompt = {0, 0, 0};
+  EXPECT_EQ(pick(params, {2, 1.3334f}, prompt), 1);
+  EXPECT_EQ(pick(params, {2, 1.3333f}, prompt), 0);
+  EXPECT_EQ(pick(params, {-2, -2.9999f}, prompt), 1);
+  EXPECT_EQ(pick(params, {-2, -3.0001f}, prompt), 0);
+}
+
+TEST(Sampler, RepetitionPenaltySeesTheOutputToo) {
+  SamplingParams params = SamplingParams::greedy();
+  params.repetitionPenalty = 4;
+  Sampler sampler(params, {}, 3);
+  std::vector<float> logits = {3, 2, 1};
+  EXPECT_EQ(sampler.next(logits)->id, 0);
+  EXPECT_EQ(sampler.next(logits)->id, 1);
+  EXPECT_EQ(sampler.next(logits)->id, 2);
+  EXPECT_EQ(sampler.next(logits)->id, 0);
+}
+
+// score - presence - frequency * count, counting sampled tokens only.
+TEST(Sampler, PresenceAndFrequencyCountTheOutput) {
+  SamplingParams params = SamplingParams::greedy();
+  params.presencePenalty = 0.5;
+  params.frequencyPenalty = 1;
+  Sampler sampler(params, std::vector<TokenId>{0, 0}, 2);
+  std::vector<float> logits = {3, 0.75};
+  EXPECT_EQ(sampler.next(logits)->id, 0); // 3 against 0.75: the prompt does not count.
+  EXPECT_EQ(sampler.next(logits)->id, 0); // 1.5
+  EXPECT_EQ(sampler.next(logits)->id, 1); // 0.5
+  EXPECT_EQ(sampler.next(logits)->id, 0); // 0.5 against -0.75
+}
+
+TEST(Sampler, BiasComesFirst) {
+  SamplingParams params = SamplingParams::greedy();
+  params.logitBias = {{1, 100}, {2, -100}};
+  EXPECT_EQ(pick(params, {5, 0, 90}), 1);
+  params.logitBias = {{0, -100}};
+  params.repetitionPenalty = 2; // (5 - 100) * 2 = -190 < -150: the penalty sees the biased, negative logit.
+  EXPECT_EQ(pick(params, {5, -150}, {0}), 1);
+}
+
+TEST(Sampler, PaddingRowsAreNeverSampled) {
+  std::vector<float> logits = {0, 1, 50, 60};
+  for (float temperature : {0.0f, 1.0f, 100.0f})
+    for (int seed = 0; seed < 50; ++seed) {
+      SamplingParams params;
+      params.temperature = temperature;
+      params.seed = seed;
+      params.logitBias = {{3, 100}};
+      Sampler sampler(params, {}, 2);
+      EXPECT_LT(sampler.next(logits)->id, 2);
+    }
+}
+
+TEST(Sampler, ExtremeCornersEqualGreedy) {
+  std::vector<float> logits = {-1, 3, 2.999f, -inf, notANumber, -3e38f};
+  for (float temperature : {0.0f, 1e-45f, 1e-30f, 1e-4f, 1.0f, 100.0f, 3e38f})
+    for (float topP : {0.0f, 1e-6f, 1.0f})
+      for (int topK : {-1, 0, 1, 1000000000})
+        for (float minP : {0.0f, 1.0f}) {
+          SamplingParams params;
+          params.temperature = temperature;
+          params.topP = topP;
+          params.topK = topK;
+          params.minP = minP;
+          ASSERT_TRUE(params.validate(6).ok());
+          TokenId id = pick(params, logits);
+          bool greedy = temperature < 1e-3f || topP < 1 || topK == 1 || (minP == 1 && temperature <= 100);
+          if (greedy)
+            EXPECT_EQ(id, 1) << temperature << " " << topP << " " << topK << " " << minP;
+          EXPECT_TRUE(id >= 0 && id != 3 && id != 4);
+        }
+}
+
+TEST(Sampler, LogprobsAreOfTheRawDistribution) {
+  SamplingParams params = SamplingParams::greedy();
+  params.logprobs = 2;
+  params.temperature = 0.01f;
+  params.logitBias = {{0, 100}};
+  Sampler sampler(params, {}, 4);
+  std::vector<float> logits = {std::log(1.f), std::log(2.f), std::log(4.f), std::log(9.f)};
+  Result<Sampler::Choice> choice = sampler.next(logits);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->id, 0);
+  EXPECT_NEAR(choice->logprob, std::log(1 / 16.), 1e-6);
+  ASSERT_EQ(choice->topLogprobs.size(), 2u);
+  EXPECT_EQ(choice->topLogprobs[0].id, 3);
+  EXPECT_NEAR(choice->topLogprobs[0].logprob, std::log(9 / 16.), 1e-6);
+  EXPECT_EQ(choice->topLogprobs[1].id, 2);
+}
+
+TEST(LogSumExp, HasNoOverflowAndNoNaN) {
+  EXPECT_NEAR(logSumExp(std::vector<float>{1000, 1000}), 1000 + std::log(2.), 1e-6);
+  EXPECT_NEAR(logSumExp(std::vector<float>{-1000, -1000, notANumber, -inf}), -1000 + std::log(2.), 1e-6);
+  EXPECT_EQ(logSumExp(std::vector<float>{-inf, notANumber}), -inf);
+  EXPECT_TRUE(std::isfinite(logSumExp(std::vector<float>{inf, 0})));
+}
+
+TEST(SamplingParams, NamesTheIllegalValue) {
+  struct Case {
+    void (*set)(SamplingParams &);
+    const char *message;
+  };
+  const Case cases[] = {
+      {[](SamplingParams &p) { p.temperature = -1; }, "temperature: expected a number from 0, found -1"},
+      {[](SamplingParams &p) { p.temperature = notANumber; }, "temperature"},
+      {[](SamplingParams &p) { p.temperature = inf; }, "temperature"},
+      {[](SamplingParams &p) { p.topP = 1.01f; }, "top_p: expected a number from 0 to 1, found 1.01"},
+      {[](SamplingParams &p) { p.topP = -0.1f; }, "top_p"},
+      {[](SamplingParams &p) { p.minP = 2; }, "min_p"},
+      {[](SamplingParams &p) { p.topK = -2; }, "top_k"},
+      {[](SamplingParams &p) { p.repetitionPenalty = 0; }, "repetition_penalty: expected a number above 0"},
+      {[](SamplingParams &p) { p.repetitionPenalty = -1; }, "repetition_penalty"},
+      {[](SamplingParams &p) { p.presencePenalty = 2.5f; }, "presence_penalty"},
+      {[](SamplingParams &p) { p.frequencyPenalty = notANumber; }, "frequency_penalty"},
+      {[](SamplingParams &p) { p.logprobs = 21; }, "logprobs: expected -1 (off) to 20, found 21"},
+      {[](SamplingParams &p) { p.logitBias = {{10, 1}}; }, "logit_bias: expected token ids from 0 to 9, found 10"},
+      {[](SamplingParams &p) { p.logitBias = {{-1, 1}}; }, "logit_bias"},
+      {[](SamplingParams &p) { p.logitBias = {{3, 100.5f}}; }, "logit_bias of token 3"},
+      {[](SamplingParams &p) { p.logitBias = {{3, notANumber}}; }, "logit_bias of token 3"},
+  };
+  for (const Case &row : cases) {
+    SamplingParams params;
+    row.set(params);
+    Status status = params.validate(10);
+    EXPECT_EQ(status.code(), ErrorCode::InvalidArgument) << row.message;
+    EXPECT_THAT(status.message(), testing::HasSubstr(row.message));
+  }
+  EXPECT_TRUE(SamplingParams().validate(10).ok());
+}
+
+TEST(SamplingParams, TakesTheModelsDefaults) {
+  ModelInfo model;
+  model.generation.temperature = 0.6f;
+  model.generation.topK = 20;
+  SamplingParams params = SamplingParams::defaultsFor(model);
+  EXPECT_FLOAT_EQ(params.temperature, 0.6f);
+  EXPECT_EQ(params.topK, 20);
+  EXPECT_EQ(params.topP, 1);
+}
+
+TEST(Request, IsValidatedAgainstVocabularyAndContext) {
+  auto message = [](Request request) { return request.validate(10, 8).message(); };
+  EXPECT_EQ(message({.prompt = {1}}), "");
+  EXPECT_THAT(message({.prompt = {}}), testing::HasSubstr("the prompt is empty"));
+  EXPECT_EQ(message({.prompt = std::vector<TokenId>(7, 1)}), "");
+  EXPECT_THAT(message({.prompt = std::vector<TokenId>(8, 1)}),
+              testing::HasSubstr("the prompt has 8 tokens, the context holds 8"));
+  EXPECT_THAT(message({.prompt = {1, 10}}), testing::HasSubstr("prompt[1]: expected a token id from 0 to 9, found 10"));
+  EXPECT_THAT(message({.prompt = {-1}}), testing::HasSubstr("prompt[0]"));
+  EXPECT_THAT(message({.prompt = {1}, .stopIds = {10}}), testing::HasSubstr("stop_token_ids[0]"));
+  EXPECT_THAT(message({.prompt = {1}, .maxTokens = 0}), testing::HasSubstr("max_tokens"));
+  EXPECT_THAT(message({.prompt = {1}, .stopStrings = {""}}), testing::HasSubstr("must not be empty"));
+  EXPECT_THAT(message({.prompt = {1}, .stopStrings = std::vector<std::string>(17, "x")}),
+              testing::HasSubstr("at most 16 strings, found 17"));
+}
