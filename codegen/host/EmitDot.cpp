@@ -26,7 +26,7 @@ void KernelEmitter::emitDot(DotOp op) {
   Pieces lhsPieces = lhs ? Pieces() : pieces(op.getLhs()), rhsPieces = rhs ? Pieces() : pieces(op.getRhs());
   Pieces acc = pieces(op.getAcc());
   int64_t perRow = shape.piecesPerRow();
-  if (rhs)
+  if (rhs && shape.rows == 1) // a single row streams its weights once
     emitPrefetch(*rhs);
   for (int64_t k = 0; k < lhsShape.lanes; ++k) {
     Pieces row;

@@ -27,7 +27,7 @@ namespace fusec::codegen {
 struct LoweringOptions {
   std::vector<std::string> symbols; ///< Size symbols in the order the entry gets them.
   int64_t pageTokens = 64;          ///< Positions per cache page; extents of paged dimensions are multiples of it.
-  int64_t prefetchBytes = 1024;     ///< How far ahead streamed weight panels are prefetched; 0 = not at all.
+  int64_t prefetchTiles = 1;        ///< How many tiles ahead streamed weights are prefetched; 0 = not at all.
 };
 
 struct LoweredKernel {

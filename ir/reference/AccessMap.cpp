@@ -97,6 +97,15 @@ std::string textOf(AffineExpr expr) {
 
 } // namespace
 
+bool isLinearIn(AffineExpr expr, unsigned dim) {
+  bool linear = true;
+  expr.walk([&](AffineExpr e) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(e);
+    linear &= !binary || !isQuotient(binary.getKind()) || !binary.isFunctionOfDim(dim);
+  });
+  return linear;
+}
+
 int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue();
@@ -124,8 +133,9 @@ Result<AccessMap> AccessMap::create(AffineMap map, const Tensor &tensor, ArrayRe
       return invalidArgument(what + " index " + textOf(expr) + " divides by something that is not a positive constant");
     const Interval bounds = empty ? Interval{0, -1} : boundsOf(expr, extents);
     const bool inRange = empty || (bounds.low >= 0 && bounds.high < tensor.dim(r));
-    const bool exact = expr.isPureAffine() && textOf(expr).find("div") == std::string::npos &&
-                       textOf(expr).find("mod") == std::string::npos;
+    bool exact = true;
+    for (unsigned d = 0; d < map.getNumDims(); ++d)
+      exact &= isLinearIn(expr, d);
     if (!inRange && exact)
       return invalidArgument(what + " index " + textOf(expr) + " runs from " + std::to_string(bounds.low) + " to " +
                              std::to_string(bounds.high) + ", outside dimension " + std::to_string(r) + " of " +

@@ -50,6 +50,9 @@ private:
   std::string what;
 };
 
+/// True when no floordiv, ceildiv or mod of the expression contains the dimension.
+bool isLinearIn(mlir::AffineExpr expr, unsigned dim);
+
 /// The value of an affine expression without symbols at a point.
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> point);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Json.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -33,6 +34,24 @@ private:
   std::string found;
 };
 
+/// Brackets open at once, not counting those inside strings. Needs no valid JSON.
+int nesting(std::string_view text) {
+  int depth = 0, deepest = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inString && c == '\\')
+      ++i;
+    else if (c == '"')
+      inString = !inString;
+    else if (!inString && (c == '[' || c == '{'))
+      deepest = std::max(deepest, ++depth);
+    else if (!inString && (c == ']' || c == '}'))
+      --depth;
+  }
+  return deepest;
+}
+
 Status wrongType(std::string_view key, std::string_view expected, const json &found) {
   return invalidArgument("key '" + std::string(key) + "': expected " + std::string(expected) + ", found " +
                          std::string(jsonTypeName(found)));
@@ -55,6 +74,8 @@ bool fitsInt64(const json &value) {
 } // namespace
 
 Result<json> parseJson(std::string_view text, std::string_view what, JsonParseOptions options) {
+  if (nesting(text) > maxJsonNesting)
+    return corruptData(std::string(what) + ": nested deeper than " + std::to_string(maxJsonNesting) + " levels");
   if (!options.rejectDuplicateKeys) {
     json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (value.is_discarded())

@@ -30,6 +30,10 @@ struct JsonParseOptions {
   bool rejectDuplicateKeys = false;
 };
 
+/// Deepest nesting that parseJson accepts: copying, comparing and printing a
+/// document recurse, and a hostile file must not exhaust the stack.
+inline constexpr int maxJsonNesting = 1000;
+
 /// Parses `text`, naming it `what` in messages. Strict JSON in valid UTF-8.
 Result<nlohmann::json> parseJson(std::string_view text, std::string_view what, JsonParseOptions options = {});
 

@@ -27,10 +27,14 @@ double uniform(uint64_t seed, uint64_t counter) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
+constexpr size_t smallSelection = 256;
+
 /// Best first; equal scores by id, so that results do not depend on the sort.
 bool better(float scoreA, TokenId a, float scoreB, TokenId b) { return scoreA != scoreB ? scoreA > scoreB : a < b; }
 
 } // namespace
+
+bool Sampler::betterCandidate(const Candidate &a, const Candidate &b) { return better(a.score, a.id, b.score, b.id); }
 
 Sampler::Sampler(SamplingParams samplingParams, std::span<const TokenId> prompt, int64_t sampleableIds)
     : params(std::move(samplingParams)), sampleableIds(sampleableIds), seen(prompt.begin(), prompt.end()) {
@@ -94,10 +98,11 @@ TokenId Sampler::argmax() const {
 }
 
 TokenId Sampler::draw(TokenId best) {
-  selectCandidates(scores[best]);
-  size_t count = candidates.size();
-  if (params.topK > 0 && static_cast<size_t>(params.topK) < count)
+  collectCandidates();
+  // Before the temperature, which does not change the order: then few exponentials remain.
+  if (params.topK > 0 && static_cast<size_t>(params.topK) < candidates.size())
     keepTopK(static_cast<size_t>(params.topK));
+  computeWeights(scores[best]);
   if (params.topP < 1)
     keepTopP();
   if (params.minP > 0)
@@ -105,39 +110,54 @@ TokenId Sampler::draw(TokenId best) {
   return drawCandidate();
 }
 
-void Sampler::selectCandidates(float best) {
+void Sampler::collectCandidates() {
   candidates.clear();
-  double temperature = params.temperature;
-  for (size_t id = 0; id < scores.size(); ++id) {
-    // Relative to the best, so that the exponent is never positive and 0 / temperature is 0 for the tiniest one.
-    double weight = std::exp((double{scores[id]} - best) / temperature);
-    if (weight > 0)
-      candidates.push_back({static_cast<TokenId>(id), scores[id], weight});
-  }
+  for (size_t id = 0; id < scores.size(); ++id)
+    if (scores[id] > impossible)
+      candidates.push_back({static_cast<TokenId>(id), scores[id]});
 }
 
 void Sampler::keepTopK(size_t k) {
-  auto order = [](const Candidate &a, const Candidate &b) { return better(a.score, a.id, b.score, b.id); };
-  std::nth_element(candidates.begin(), candidates.begin() + (k - 1), candidates.end(), order);
+  // The heap of partial_sort rejects most of the vocabulary by one comparison while k is small.
+  if (k <= smallSelection)
+    std::partial_sort(candidates.begin(), candidates.begin() + k, candidates.end(), betterCandidate);
+  else
+    std::nth_element(candidates.begin(), candidates.begin() + k, candidates.end(), betterCandidate);
   candidates.resize(k);
+}
+
+void Sampler::computeWeights(float best) {
+  // Relative to the best, so that the exponent is never positive and 0 / temperature is 0 for the tiniest one.
+  double temperature = params.temperature;
+  for (Candidate &candidate : candidates)
+    candidate.weight = std::exp((double{candidate.score} - best) / temperature);
 }
 
 void Sampler::keepTopP() {
   double total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
-  auto order = [](const Candidate &a, const Candidate &b) { return better(a.score, a.id, b.score, b.id); };
-  double reached = 0;
-  size_t keep = 0, sorted = 0;
-  // The nucleus is mostly small: sort prefixes of growing length instead of the whole vocabulary.
-  while (keep < candidates.size() && (keep == 0 || reached < params.topP * total)) {
-    if (keep == sorted) {
-      size_t target = std::min(candidates.size(), std::max<size_t>(64, sorted * 8));
-      std::partial_sort(candidates.begin() + sorted, candidates.begin() + target, candidates.end(), order);
-      sorted = target;
+  // Quickselect by weight: [0, low) is in the nucleus and weighs `reached`, [high, end) is not in it.
+  auto at = [&](size_t i) { return candidates.begin() + static_cast<std::ptrdiff_t>(i); };
+  double wanted = params.topP * total, reached = 0;
+  size_t low = 0, high = candidates.size();
+  while (high - low > smallSelection) {
+    size_t middle = low + (high - low) / 2;
+    std::nth_element(at(low), at(middle), at(high), betterCandidate);
+    double half = 0;
+    for (size_t i = low; i < middle; ++i)
+      half += candidates[i].weight;
+    if (reached + half >= wanted) {
+      high = middle;
+    } else {
+      reached += half;
+      low = middle;
     }
-    reached += candidates[keep++].weight;
   }
+  std::sort(at(low), at(high), betterCandidate);
+  size_t keep = low;
+  while (keep < high && (keep == 0 || reached < wanted))
+    reached += candidates[keep++].weight;
   candidates.resize(keep);
 }
 

@@ -46,16 +46,18 @@ private:
   struct Candidate {
     TokenId id;
     float score;
-    double weight; ///< exp((score - best) / temperature), not normalised.
+    double weight = 0; ///< exp((score - best) / temperature), not normalised.
   };
 
+  static bool betterCandidate(const Candidate &a, const Candidate &b);
   void adjustScores(std::span<const float> logits);
   void applyRepetitionPenalty();
   void applyCountPenalties();
   TokenId argmax() const;
   TokenId draw(TokenId best);
-  void selectCandidates(float best);
+  void collectCandidates();
   void keepTopK(size_t k);
+  void computeWeights(float best);
   void keepTopP();
   void keepMinP();
   TokenId drawCandidate();

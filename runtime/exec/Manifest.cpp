@@ -31,6 +31,8 @@ std::optional<Symbol> symbolByName(std::string_view name) {
 std::optional<ElementType> elementTypeByName(std::string_view name) {
   if (name == "i32")
     return ElementType{"i32", 1, 4};
+  if (name == "f64")
+    return ElementType{"f64", 1, 8};
   if (std::optional<StorageType> type = storageTypeByName(name)) {
     const StorageTypeInfo &row = info(*type);
     return ElementType{row.name, row.blockElements, row.blockBytes};

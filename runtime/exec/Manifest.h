@@ -67,7 +67,7 @@ struct ElementType {
   int64_t blockElements = 1;
   int64_t blockBytes = 0;
 };
-/// "i32" and the names of StorageType.def.
+/// "i32", "f64" and the names of StorageType.def.
 std::optional<ElementType> elementTypeByName(std::string_view name);
 
 enum class BufferKind : uint8_t { Input, Weight, Cache, Activation, Output };

@@ -28,8 +28,9 @@ struct ClassEscape {
 constexpr std::array<ClassEscape, 3> kClassEscapes{{
     // White_Space; PCRE2's \s has U+180E as well.
     {'s', "\\t-\\r\\x{85}\\p{Z}"},
-    // Letters, marks, numbers, connectors; PCRE2's \w lacks marks and connectors.
-    {'w', "\\p{L}\\p{M}\\p{N}\\p{Pc}\\x{24B6}-\\x{24E9}"},
+    // Alphabetic, marks, decimal digits, connectors (PCRE2's \w lacks the
+    // marks), and in Latin-1 the superscript digits and fractions.
+    {'w', "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"},
     // Hexadecimal digit; in PCRE2 horizontal space.
     {'h', "0-9A-Fa-f"},
 }};

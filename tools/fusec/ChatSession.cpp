@@ -10,7 +10,7 @@ ChatSession::ChatSession(const text::Tokenizer &tokenizer, const text::ChatTempl
 }
 
 void ChatSession::reset() {
-  messages = nlohmann::json::array();
+  messages = nlohmann::ordered_json::array();
   if (!systemPrompt.empty())
     messages.push_back({{"role", "system"}, {"content", systemPrompt}});
 }
@@ -19,7 +19,7 @@ std::string ChatSession::specialText(std::optional<text::TokenId> id) const {
   return id ? std::string(tokenizer.piece(*id)) : std::string();
 }
 
-nlohmann::json ChatSession::context() const {
+nlohmann::ordered_json ChatSession::context() const {
   return {{"messages", messages},
           {"add_generation_prompt", true},
           {"bos_token", specialText(tokenizer.bosId())},
@@ -31,7 +31,7 @@ Result<std::vector<text::TokenId>> ChatSession::ask(const std::string &message) 
   Result<std::vector<text::Segment>> segments = chatTemplate.renderSegments(context());
   if (!segments) {
     retract();
-    return segments.status().withContext("chat template");
+    return segments.status();
   }
   std::vector<text::PromptSpan> spans;
   for (const text::Segment &segment : *segments)

@@ -40,13 +40,13 @@ public:
   void reset();
 
 private:
-  nlohmann::json context() const;
+  nlohmann::ordered_json context() const;
   std::string specialText(std::optional<text::TokenId> id) const;
 
   const text::Tokenizer &tokenizer;
   const text::ChatTemplate &chatTemplate;
   std::string systemPrompt;
-  nlohmann::json messages;
+  nlohmann::ordered_json messages;
 };
 
 } // namespace fusec

@@ -1,23 +1,122 @@
-//===- Compiler.cpp - the compiler as the tool sees it ---------------------===//
+//===- Compiler.cpp - compileModel: from a model file to an artifact --------------===//
 #include "tools/fusec/Compiler.h"
 
-#include <cstdio>
+#include "codegen/artifact/ArtifactWriter.h"
+#include "codegen/artifact/ManifestWriter.h"
+#include "runtime/device/host/CpuLevel.h"
+#include "tools/fusec/Compilation.h"
+#include "tools/fusec/ModelDigest.h"
+#include "tools/fusec/Version.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 namespace fusec {
 
-static Status notBuilt() {
-  return unsupported("this build of fusec has no compiler: build with FUSEC_BUILD_COMPILER=ON");
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Positions per cache page; a constant of every kernel.
+constexpr int64_t pageTokens = 64;
+
+void report(const CompileOptions &options, std::string_view stage, double fraction) {
+  if (options.progress)
+    options.progress(stage, fraction);
 }
 
-std::vector<std::string> compilerPhases() { return {}; }
+/// The levels asked for, else the best one this machine runs.
+std::vector<std::string> levelsOf(const CompileOptions &options) {
+  if (!options.levels.empty())
+    return options.levels;
+  for (std::string_view level : runtime::cpuLevels())
+    if (runtime::cpuSupports(level))
+      return {std::string(level)};
+  return {std::string(runtime::cpuLevels().back())};
+}
 
-Result<std::filesystem::path> compileModel(const CompileOptions &options) { return notBuilt(); }
+Status makeDirectory(const fs::path &path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  return error ? invalidArgument("cannot create '" + path.string() + "': " + error.message()) : Status();
+}
 
-Result<std::string> explainModel(const ExplainOptions &options) { return notBuilt(); }
+/// `--compile-to`: the module as text.
+Status writeIR(mlir::ModuleOp module, const fs::path &path) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path.string(), error);
+  if (error)
+    return invalidArgument("cannot write '" + path.string() + "': " + error.message());
+  module->print(stream);
+  return {};
+}
 
-int optMain(const std::string &program, const std::vector<std::string> &arguments) {
-  std::fprintf(stderr, "fusec: %s\n", notBuilt().message().c_str());
-  return 1;
+Result<std::string> digestOf(const models::Model &model) {
+  ModelKind kind = model.gguf() ? ModelKind::Gguf : ModelKind::HuggingFace;
+  FUSEC_ASSIGN_OR_RETURN(std::vector<fs::path> files, modelFiles(model.path(), kind));
+  return digestFiles(files);
+}
+
+/// Plans and compiles the kernels of one level.
+Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options, const std::string &level,
+                                         std::vector<mlir::OwningOpRef<mlir::ModuleOp>> &keep) {
+  PipelineOptions pipeline{registersOf(level), pageTokens};
+  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(pipeline, level));
+  codegen::HostOptions host;
+  host.lowering.symbols = codegen::symbolOrder();
+  host.lowering.pageTokens = pageTokens;
+  host.dumpKernelsTo = options.dumpKernelsTo;
+  FUSEC_ASSIGN_OR_RETURN(auto kernels, codegen::compileHost(*module, level, options.output / "kernels" / (level + ".so"), host));
+  codegen::TargetPlan target{level, *module, std::move(kernels)};
+  keep.push_back(std::move(module));
+  return target;
+}
+
+Status buildArtifact(Compilation &compilation, const CompileOptions &options) {
+  FUSEC_RETURN_IF_ERROR(makeDirectory(options.output / "kernels"));
+  if (!options.dumpKernelsTo.empty())
+    FUSEC_RETURN_IF_ERROR(makeDirectory(options.dumpKernelsTo));
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  std::vector<codegen::TargetPlan> targets;
+  std::vector<std::string> levels = levelsOf(options);
+  for (size_t i = 0; i < levels.size(); ++i) {
+    report(options, "compiling kernels", 0.1 + 0.6 * static_cast<double>(i) / static_cast<double>(levels.size()));
+    FUSEC_ASSIGN_OR_RETURN(codegen::TargetPlan target, compileLevel(compilation, options, levels[i], modules));
+    targets.push_back(std::move(target));
+  }
+  codegen::ArtifactOptions artifact;
+  artifact.version = FUSEC_VERSION;
+  FUSEC_ASSIGN_OR_RETURN(artifact.digest, digestOf(compilation.model()));
+  artifact.progress = [&](double fraction) { report(options, "packing weights", 0.7 + 0.3 * fraction); };
+  return codegen::writeArtifact(options.output, compilation.model(), targets, artifact);
+}
+
+} // namespace
+
+std::vector<std::string> compilerPhases() {
+  std::vector<std::string> names;
+  for (const PhaseInfo &phase : phases())
+    names.push_back(phase.name.str());
+  return names;
+}
+
+Result<fs::path> compileModel(const CompileOptions &options) {
+  FUSEC_RETURN_IF_ERROR(parseMlirFlags(options.mlirFlags));
+  report(options, "reading the model", 0.0);
+  Compilation compilation(options);
+  FUSEC_RETURN_IF_ERROR(compilation.open());
+  report(options, "fusing", 0.05);
+  if (!options.compileTo.empty()) {
+    std::optional<Phase> last = phaseByName(options.compileTo);
+    if (!last)
+      return invalidArgument("unknown phase '" + options.compileTo + "'");
+    FUSEC_RETURN_IF_ERROR(compilation.runThrough(*last, {registersOf(levelsOf(options).front()), pageTokens}));
+    FUSEC_RETURN_IF_ERROR(writeIR(compilation.module(), options.output));
+    return options.output;
+  }
+  FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Groups, {}));
+  FUSEC_RETURN_IF_ERROR(buildArtifact(compilation, options));
+  report(options, "done", 1.0);
+  return options.output;
 }
 
 } // namespace fusec

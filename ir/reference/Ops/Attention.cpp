@@ -38,7 +38,7 @@ std::vector<double> Attention::weights(int64_t token, int64_t head, int64_t sequ
     query.push_back(q.get({token, head, d}));
   std::vector<double> scores(visible, 0.0);
   const int64_t base = k.offset({sequence, first, cacheHead(head), 0});
-  accumulateDots(rounding, query, {&k, base, k.strides()[1], k.strides()[3]}, scores);
+  accumulateDots(rounding, query, DotMatrix::of(k, base, k.strides()[1], k.strides()[3]), scores);
   double largest = -INFINITY;
   for (double &s : scores)
     largest = std::max(largest, s = round(round(s) * scale));
@@ -55,7 +55,7 @@ void Attention::attend(int64_t token, int64_t head, int64_t sequence, int64_t po
   const double sum = scores.back();
   scores.pop_back();
   const int64_t base = v.offset({sequence, firstKey(position), cacheHead(head), 0});
-  accumulateDots(rounding, scores, {&v, base, v.strides()[3], v.strides()[1]}, out);
+  accumulateDots(rounding, scores, DotMatrix::of(v, base, v.strides()[3], v.strides()[1]), out);
   for (double &o : out)
     o = sum == 0 ? 0.0 : round(round(o) / sum);
 }

@@ -103,13 +103,11 @@ Status Contraction::addRow(Shape &point, MutableArrayRef<double> acc) {
     return {};
   if (rowDim >= 0) {
     FUSEC_ASSIGN_OR_RETURN(int64_t position, rightMap.at(point));
-    accumulateDots(rounding, x, {&right, position, rightMap.step(rowDim), rightMap.step(inner)}, acc);
+    accumulateDots(rounding, x, DotMatrix::of(right, position, rightMap.step(rowDim), rightMap.step(inner)), acc);
     return {};
   }
   FUSEC_RETURN_IF_ERROR(readInner(right, rightMap, point, y));
-  const Tensor column = Tensor::fromValues(right.element(), {static_cast<int64_t>(y.size())}, std::move(y));
-  accumulateDots(rounding, x, {&column, 0, 0, 1}, acc);
-  y.clear();
+  accumulateDots(rounding, x, {nullptr, y.data(), 0, 1}, acc);
   return {};
 }
 

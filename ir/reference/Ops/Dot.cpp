@@ -119,10 +119,10 @@ DotRounding DotRounding::of(Precision precision, Element accumulate, Element lhs
 
 void accumulateDots(const DotRounding &rounding, llvm::ArrayRef<double> x, const DotMatrix &matrix,
                     llvm::MutableArrayRef<double> acc) {
-  if (const float *single = matrix.tensor->floats())
-    run(rounding, Problem<float>{single + matrix.base, matrix.nStep, matrix.kStep, x, acc});
+  if (matrix.floats)
+    run(rounding, Problem<float>{matrix.floats, matrix.nStep, matrix.kStep, x, acc});
   else
-    run(rounding, Problem<double>{matrix.tensor->doubles() + matrix.base, matrix.nStep, matrix.kStep, x, acc});
+    run(rounding, Problem<double>{matrix.doubles, matrix.nStep, matrix.kStep, x, acc});
 }
 
 } // namespace fusec::reference

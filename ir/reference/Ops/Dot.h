@@ -16,10 +16,17 @@ struct DotRounding {
   static DotRounding of(Precision precision, Element accumulate, Element lhs, Element rhs);
 };
 
-/// A matrix [n, k] in a tensor's storage.
+/// A matrix [n, k] in memory; one of the pointers is null.
 struct DotMatrix {
-  const Tensor *tensor;
-  int64_t base, nStep, kStep;
+  const float *floats;
+  const double *doubles;
+  int64_t nStep, kStep;
+
+  /// Over a tensor's storage, from position `base`.
+  static DotMatrix of(const Tensor &tensor, int64_t base, int64_t nStep, int64_t kStep) {
+    const float *single = tensor.floats();
+    return {single ? single + base : nullptr, single ? nullptr : tensor.doubles() + base, nStep, kStep};
+  }
 };
 
 /// `acc[n] += sum_k x[k] * matrix[n, k]`: per n one chain over ascending k.

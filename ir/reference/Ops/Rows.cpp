@@ -45,7 +45,7 @@ Status runLinear(GraphFrame &frame, Operation *op) {
   const DotRounding rounding = DotRounding::of(frame.precision, Element::F32, x.element(), w.element());
   const Tensor::Doubles bias = linear.getBias() ? frame.get(linear.getBias()).values() : Tensor::Doubles();
   return forEachRow(frame, linear.getX(), linear.getResult(), [&](ArrayRef<double> in, MutableArrayRef<double> y) {
-    accumulateDots(rounding, in, {&w, w.base(), w.strides()[0], w.strides()[1]}, y);
+    accumulateDots(rounding, in, DotMatrix::of(w, w.base(), w.strides()[0], w.strides()[1]), y);
     for (size_t n = 0; n < y.size(); ++n)
       y[n] = bias.empty() ? round(y[n]) : round(round(y[n]) + bias[n]);
   });

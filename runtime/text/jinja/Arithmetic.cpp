@@ -58,7 +58,9 @@ Result<Value> onIntegers(BinaryOp op, int64_t a, int64_t b) {
   int64_t out = 0;
   bool divides = op == BinaryOp::Div || op == BinaryOp::FloorDiv || op == BinaryOp::Mod;
   if (divides && b == 0)
-    return invalidArgument(op == BinaryOp::Div ? "division by zero" : "integer division or modulo by zero");
+    return invalidArgument(op == BinaryOp::Div   ? "division by zero"
+                           : op == BinaryOp::Mod ? "integer modulo by zero"
+                                                 : "integer division or modulo by zero");
   if (divides && b == -1 && op != BinaryOp::Div) // INT64_MIN / -1 traps.
     return op == BinaryOp::Mod ? Value::integer(0) : onIntegers(BinaryOp::Mul, a, -1);
   switch (op) {

@@ -66,12 +66,12 @@ Result<Value> isInteger(NativeCall &call) {
 }
 
 constexpr NativeRow kDictMethods[] = {
-    {"copy", "", 0, copySelf},           {"fromkeys", "*", 0, nullptr}, {"get", "key,default", 1, dictGet},
+    {"copy", "", 0, copySelf},           {"fromkeys", "*", 0, nullptr}, {"get", "key,default,/", 1, dictGet},
     {"items", "", 0, dictItems},         {"keys", "", 0, dictKeys},     {"values", "", 0, dictValues},
 };
 constexpr NativeRow kListMethods[] = {
-    {"copy", "", 0, copySelf}, {"count", "value", 1, listCount}, {"index", "value,start,stop", 1, listIndex}};
-constexpr NativeRow kTupleMethods[] = {{"count", "value", 1, listCount}, {"index", "value,start,stop", 1, listIndex}};
+    {"copy", "", 0, copySelf}, {"count", "value,/", 1, listCount}, {"index", "value,start,stop,/", 1, listIndex}};
+constexpr NativeRow kTupleMethods[] = {{"count", "value,/", 1, listCount}, {"index", "value,start,stop,/", 1, listIndex}};
 constexpr NativeRow kFloatMethods[] = {{"is_integer", "", 0, isInteger}};
 
 constexpr std::string_view kDictMutators[] = {"clear", "pop", "popitem", "setdefault", "update"};

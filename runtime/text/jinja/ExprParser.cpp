@@ -1,9 +1,6 @@
 //===- ExprParser.cpp - tokens to expression trees ---------------------------===//
 #include "runtime/text/jinja/ExprParser.h"
 
-#include "runtime/text/jinja/Filters.h"
-#include "runtime/text/jinja/Tests.h"
-
 #include <algorithm>
 
 namespace fusec::text::jinja {
@@ -82,9 +79,11 @@ Result<ExprPtr> ExprParser::parseExpression() {
 Result<ExprPtr> ExprParser::parseConditional() {
   int line = cursor.current().line;
   bool wasSoft = soft;
+  size_t unknownBefore = unknown.size();
   FUSEC_ASSIGN_OR_RETURN(ExprPtr expr, parseOr());
   while (cursor.skipName("if")) {
     soft = true;
+    unknown.resize(unknownBefore); // What stands before the `if` is conditional too.
     ExprPtr node = make(ExprKind::Conditional, line);
     FUSEC_ASSIGN_OR_RETURN(ExprPtr condition, parseOr());
     ExprPtr otherwise;

@@ -68,6 +68,8 @@ public:
     auto found = seen.find(name);
     return found == seen.end() ? 0 : found->second;
   }
+  /// Unknown filters and tests met outside of any `if`, oldest first.
+  const std::vector<Status> &unknownNames() const { return unknown; }
   /// Inside an `if` an unknown filter or test is an error only when it runs.
   bool soft = false;
 
@@ -108,6 +110,7 @@ private:
 
   TokenCursor &cursor;
   std::map<std::string, int> seen;
+  std::vector<Status> unknown;
   int nesting = 0;
 };
 

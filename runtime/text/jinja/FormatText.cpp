@@ -2,6 +2,7 @@
 #include "runtime/text/jinja/Format.h"
 #include "runtime/text/jinja/Interpreter.h"
 #include "runtime/text/jinja/Ops.h"
+#include "runtime/text/jinja/Unicode.h"
 
 namespace fusec::text::jinja {
 
@@ -90,15 +91,28 @@ Result<PercentField> readField(std::string_view text, size_t &pos, PercentArgume
   return field;
 }
 
+/// %c: a code point, or a text of one character.
+Result<Value> percentCharacter(Budget &budget, const Value &value, FormatSpec &spec) {
+  spec.type = 's';
+  if (const Text *text = value.asText(); text && countCodePoints(text->view()) == 1) return value;
+  auto code = value.asInt();
+  if (!code) return invalidArgument("%c requires int or char");
+  if (*code < 0 || *code > 0x10FFFF) return invalidArgument("%c arg not in range(0x110000)");
+  std::string character;
+  appendUtf8(static_cast<char32_t>(*code), character);
+  return makeText(budget, Text(std::move(character), true));
+}
+
 Result<Value> percentOperand(Budget &budget, const Value &value, FormatSpec &spec) {
   char type = spec.type;
   if (type == 's' || type == 'r' || type == 'a') {
     spec.type = 's';
     if (spec.fill == "0") spec.fill = " ", spec.align = '>';
-    if (type == 's') return value;
-    FUSEC_ASSIGN_OR_RETURN(Text repr, toRepr(budget, value));
-    return Value::text(std::move(repr));
+    Result<Text> printed = type == 's' ? toText(budget, value) : toRepr(budget, value);
+    if (!printed) return printed.status();
+    return Value::text(std::move(*printed));
   }
+  if (type == 'c') return percentCharacter(budget, value, spec);
   if (type == 'i' || type == 'u') spec.type = type = 'd';
   bool integral = type == 'd' || type == 'x' || type == 'X' || type == 'o';
   if (!integral && std::string_view("eEfFgG").find(type) == std::string_view::npos)
@@ -208,7 +222,7 @@ private:
     if (name.empty() || isDigits(name)) {
       size_t index = name.empty() ? automatic++ : name.size() > 6 ? SIZE_MAX : std::stoul(std::string(name));
       if (index < args.positional.size()) return args.positional[index];
-      return invalidArgument("Replacement index " + std::to_string(index) + " out of range for positional args tuple");
+      return invalidArgument("tuple index out of range");
     }
     for (const auto &[key, value] : args.named)
       if (key == name) return value;

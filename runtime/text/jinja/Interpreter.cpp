@@ -6,6 +6,8 @@
 #include "runtime/text/jinja/Globals.h"
 #include "runtime/text/jinja/Loop.h"
 
+#include <algorithm>
+
 namespace fusec::text::jinja {
 
 const Value *Scope::find(std::string_view name) const {
@@ -312,6 +314,8 @@ Status Interpreter::bindMacro(const MacroDef &macro, Args args, Scope &frame) {
     for (auto &[name, value] : args.named) named.set(Value::trusted(name), value);
     FUSEC_ASSIGN_OR_RETURN(Value kwargs, makeDict(spending, std::move(named)));
     frame.set("kwargs", std::move(kwargs));
+  } else if (std::any_of(args.named.begin(), args.named.end(), [](const auto &n) { return n.first == "caller"; })) {
+    return invalidArgument("macro " + shown + " was invoked with two values for the special caller argument. This is most likely a bug.");
   } else if (!args.named.empty()) {
     return invalidArgument("macro " + shown + " takes no keyword argument " + quotePython(args.named[0].first));
   }

@@ -10,6 +10,7 @@ namespace {
 struct Signature {
   std::vector<std::string_view> names;
   bool variadic = false;
+  bool positionalOnly = false;
 };
 
 Signature readSignature(std::string_view parameters) {
@@ -18,6 +19,7 @@ Signature readSignature(std::string_view parameters) {
     size_t comma = std::min(parameters.find(','), parameters.size());
     std::string_view name = parameters.substr(0, comma);
     if (name == "*") signature.variadic = true;
+    else if (name == "/") signature.positionalOnly = true;
     else signature.names.push_back(name);
     parameters.remove_prefix(std::min(comma + 1, parameters.size()));
   }
@@ -25,6 +27,8 @@ Signature readSignature(std::string_view parameters) {
 }
 
 Status bindNamed(const NativeRow &row, const Signature &signature, Args &args, NativeCall &call) {
+  if (signature.positionalOnly && !args.named.empty())
+    return invalidArgument(call.self.typeName() + "." + std::string(row.name) + "() takes no keyword arguments");
   for (auto &[name, value] : args.named) {
     auto at = std::find(signature.names.begin(), signature.names.end(), name);
     if (at == signature.names.end()) {

@@ -38,7 +38,7 @@ using NativeFn = Result<Value> (*)(NativeCall &);
 
 struct NativeRow {
   std::string_view name;
-  std::string_view parameters; ///< Comma-separated; a final "*" keeps further arguments in `rest`.
+  std::string_view parameters; ///< Comma-separated; "*" keeps further arguments in `rest`, "/" forbids names.
   int required = 0;
   NativeFn function = nullptr; ///< Null: Python has it, templates may not use it or fusec lacks it.
 };

@@ -25,6 +25,7 @@ public:
   Result<Body> run() {
     Body body;
     FUSEC_RETURN_IF_ERROR(parseUntil({}, body));
+    if (!expressions.unknownNames().empty()) return expressions.unknownNames().front();
     return body;
   }
 

@@ -148,7 +148,7 @@ Result<ExprPtr> ExprParser::parseFilters(ExprPtr input, bool startInline) {
     startInline = false;
     ExprPtr node = make(ExprKind::Filter, cursor.current().line);
     FUSEC_ASSIGN_OR_RETURN(node->name, parseDottedName());
-    if (!soft && !findFilter(node->name)) return TokenCursor::failAt(node->line, "No filter named '" + node->name + "'.");
+    if (!soft && !findFilter(node->name)) unknown.push_back(TokenCursor::failAt(node->line, "No filter named '" + node->name + "'."));
     node->items.push_back(std::move(input));
     if (cursor.current().isOperator("(")) FUSEC_RETURN_IF_ERROR(parseArguments(node->arguments));
     FUSEC_ASSIGN_OR_RETURN(input, finish(std::move(node)));
@@ -160,7 +160,7 @@ Result<ExprPtr> ExprParser::parseTest(ExprPtr input) {
   ExprPtr node = make(ExprKind::Test, cursor.next().line);
   bool negated = cursor.skipName("not");
   FUSEC_ASSIGN_OR_RETURN(node->name, parseDottedName());
-  if (!soft && !findTest(node->name)) return TokenCursor::failAt(node->line, "No test named '" + node->name + "'.");
+  if (!soft && !findTest(node->name)) unknown.push_back(TokenCursor::failAt(node->line, "No test named '" + node->name + "'."));
   node->items.push_back(std::move(input));
   const Token &token = cursor.current();
   bool startsOperand = token.kind == TokenKind::Name || token.kind == TokenKind::String || token.kind == TokenKind::Integer ||

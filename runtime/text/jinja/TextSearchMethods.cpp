@@ -126,10 +126,10 @@ Result<Value> identifier(NativeCall &call) {
 }
 
 constexpr NativeRow kTextSearchMethods[] = {
-    {"count", "sub,start,end", 1, count},
-    {"endswith", "suffix,start,end", 1, affix<false>},
-    {"find", "sub,start,end", 1, find<false, false>},
-    {"index", "sub,start,end", 1, find<false, true>},
+    {"count", "sub,start,end,/", 1, count},
+    {"endswith", "suffix,start,end,/", 1, affix<false>},
+    {"find", "sub,start,end,/", 1, find<false, false>},
+    {"index", "sub,start,end,/", 1, find<false, true>},
     {"isalnum", "", 0, all<isAlphaNumeric>},
     {"isalpha", "", 0, all<isAlpha>},
     {"isascii", "", 0, ascii},
@@ -142,9 +142,9 @@ constexpr NativeRow kTextSearchMethods[] = {
     {"isspace", "", 0, all<isSpace>},
     {"istitle", "", 0, titled},
     {"isupper", "", 0, allCased<isUpper, isLower>},
-    {"rfind", "sub,start,end", 1, find<true, false>},
-    {"rindex", "sub,start,end", 1, find<true, true>},
-    {"startswith", "prefix,start,end", 1, affix<true>},
+    {"rfind", "sub,start,end,/", 1, find<true, false>},
+    {"rindex", "sub,start,end,/", 1, find<true, true>},
+    {"startswith", "prefix,start,end,/", 1, affix<true>},
 };
 
 } // namespace

@@ -9,7 +9,7 @@ using Values = std::vector<double>;
 
 constexpr const char *softmaxText = R"(
     func.func @f(%x: !fuse.tensor<[sym(N), sym(M)], f32>) -> !fuse.tensor<[sym(N), sym(M)], f32> {
-      %y = fuse.softmax %x : !fuse.tensor<[sym(N), sym(M)], f32>
+      %y = fuse.softmax %x : !fuse.tensor<[sym(N), sym(M)], f32> -> !fuse.tensor<[sym(N), sym(M)], f32>
       return %y : !fuse.tensor<[sym(N), sym(M)], f32>
     })";
 
@@ -22,6 +22,7 @@ TEST_F(GraphSugarTest, SoftmaxSumsToOneAndMaskedRowsAreZero) {
     Tensor x = randomFloats({4, m}, static_cast<uint32_t>(m));
     for (Precision p : {Precision::Exact, Precision::F64}) {
       y = run(softmaxText, {x}, p);
+      ASSERT_EQ(y.size(), static_cast<size_t>(4 * m));
       for (int64_t i = 0; i < 4 && m > 0; ++i) {
         double sum = 0;
         for (int64_t j = 0; j < m; ++j)
@@ -38,7 +39,7 @@ TEST_F(GraphSugarTest, SoftmaxSumsToOneAndMaskedRowsAreZero) {
 TEST_F(GraphSugarTest, RMSNorm) {
   const char *text = R"(
     func.func @f(%x: !fuse.tensor<[ragged(T), 4], f32>, %w: !fuse.tensor<[4], f32>) -> !fuse.tensor<[ragged(T), 4], f32> {
-      %y = fuse.rms_norm %x, %w epsilon 0.5 : !fuse.tensor<[ragged(T), 4], f32>, !fuse.tensor<[4], f32>
+      %y = fuse.rms_norm %x, %w epsilon 0.5 : !fuse.tensor<[ragged(T), 4], f32>, !fuse.tensor<[4], f32> -> !fuse.tensor<[ragged(T), 4], f32>
       return %y : !fuse.tensor<[ragged(T), 4], f32>
     })";
   // mean of squares 7.5, plus 0.5: the root is 2 sqrt 2.

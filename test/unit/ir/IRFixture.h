@@ -8,6 +8,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,9 @@ protected:
   /// The module must parse and verify.
   mlir::ModuleOp parse(llvm::StringRef text) {
     mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
-      ADD_FAILURE() << d.getLocation() << ": " << d.str();
+      std::string location;
+      llvm::raw_string_ostream(location) << d.getLocation();
+      ADD_FAILURE() << location << ": " << d.str();
       return mlir::success();
     });
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);

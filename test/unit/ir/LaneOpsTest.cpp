@@ -3,6 +3,8 @@
 
 #include "ir/reference/LaneOps.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 namespace fusec::reference {
 namespace {
 

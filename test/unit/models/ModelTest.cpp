@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path stories = FUSEC_SOURCE_DIR "/../shared/data/models/stories260K/stories260K-f32.gguf";
-// Made by: tools/scripts/make_stories_models.py --out <build>/stories-models
-const fs::path derived = FUSEC_BINARY_DIR "/stories-models";
+// Made by: tools/scripts/make_stories_models.py --out <build>/test-models/stories
+const fs::path derived = FUSEC_BINARY_DIR "/test-models/stories";
 
 class ModelTest : public testing::Test {
 protected:

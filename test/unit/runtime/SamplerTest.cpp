@@ -8,8 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <set>
 
 using namespace fusec;
@@ -153,6 +156,32 @@ TEST(Sampler, TopPOverAFlatVocabulary) {
   for (size_t id = 500; id < 2000; ++id)
     EXPECT_EQ(hits[id], 0) << id;
   EXPECT_GT(*std::min_element(hits.begin(), hits.begin() + 500), 0);
+}
+
+// Against a full sort: every draw lies in the nucleus.
+TEST(Sampler, TopPAgreesWithAFullSort) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal(0, 3);
+  std::vector<float> logits(5000);
+  std::generate(logits.begin(), logits.end(), [&] { return normal(random); });
+  std::vector<TokenId> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](TokenId a, TokenId b) { return logits[a] > logits[b]; });
+  double normalizer = logSumExp(logits);
+  for (float topP : {0.01f, 0.3f, 0.5f, 0.9f, 0.999f}) {
+    std::set<TokenId> nucleus;
+    double reached = 0;
+    for (size_t i = 0; reached < topP; ++i) {
+      nucleus.insert(order[i]);
+      reached += std::exp(logits[order[i]] - normalizer);
+    }
+    SamplingParams params;
+    params.topP = topP;
+    for (int seed = 0; seed < 300; ++seed) {
+      params.seed = seed;
+      EXPECT_TRUE(nucleus.count(pick(params, logits))) << topP;
+    }
+  }
 }
 
 // Top-p is taken of what top-k left: 4/13 and 9/13 = 0.69.

@@ -98,11 +98,13 @@ struct Sample {
 
 class MistralSamples : public testing::TestWithParam<Sample> {};
 
-/// The samples show text with every space as U+2581, and each stretch after a
-/// marker begins with the space SentencePiece adds itself.
+/// The samples show text with every space as U+2581 and line feeds as byte
+/// tokens; each stretch after a marker begins with SentencePiece's own space.
 std::string promptOf(std::string text, const std::vector<std::string> &markers) {
   for (size_t at; (at = text.find("\u2581")) != std::string::npos;)
     text.replace(at, 3, " ");
+  for (size_t at; (at = text.find("<0x0A>")) != std::string::npos;)
+    text.replace(at, 6, "\n");
   for (const std::string &marker : markers)
     for (size_t at = 0; (at = text.find(marker + " ", at)) != std::string::npos; at += marker.size())
       text.erase(at + marker.size(), 1);

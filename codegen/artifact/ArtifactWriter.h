@@ -1,0 +1,42 @@
+//===- ArtifactWriter.h - a compiled plan as a directory ------------------------===//
+//
+//   <dir>/manifest.json         the plan: buffers, launches, kernels per CPU level
+//   <dir>/weights.bin           stored matrices packed for kernels, vectors as f32
+//   <dir>/tokenizer.json        fusec's one tokenizer format
+//   <dir>/chat_template.jinja   when the model has one
+//   <dir>/kernels/<level>.so    written before, by the target
+//
+// The format is read by runtime/exec/Manifest.h.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/host/ObjectCompiler.h"
+#include "models/import/Model.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <filesystem>
+#include <functional>
+
+namespace fusec::codegen {
+
+/// A plan compiled for one CPU level. Plans of several levels differ in their kernels' tiles only.
+struct TargetPlan {
+  std::string level;
+  mlir::ModuleOp module;                ///< Plan level.
+  std::vector<CompiledKernel> kernels;  ///< In module order.
+};
+
+struct ArtifactOptions {
+  std::string version; ///< fusec's version, for the manifest.
+  std::string digest;  ///< Identifies the model's content.
+  std::function<void(double)> progress; ///< 0 to 1, on the calling thread; may be empty.
+};
+
+/// Writes everything but the kernels into `directory`, which exists. Errors
+/// name the file or tensor.
+Status writeArtifact(const std::filesystem::path &directory, const models::Model &model,
+                     llvm::ArrayRef<TargetPlan> targets, const ArtifactOptions &options);
+
+} // namespace fusec::codegen

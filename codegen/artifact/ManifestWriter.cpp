@@ -1,0 +1,134 @@
+//===- ManifestWriter.cpp --------------------------------------------------------------===//
+#include "codegen/artifact/ManifestWriter.h"
+
+#include "ir/plan/PlanDialect.h"
+
+#include "mlir/IR/SymbolTable.h"
+
+using json = nlohmann::ordered_json;
+
+namespace fusec::codegen {
+
+namespace {
+
+json extentOf(const fuse::Dim &dim) {
+  return dim.isStatic() ? json(dim.size) : json(dim.symbol.getValue().str());
+}
+
+json modelOf(const models::ModelConfig &config, int64_t bytes, const ArtifactOptions &options) {
+  json model = {{"name", config.name},         {"architecture", std::string(config.architecture->name)},
+                {"digest", options.digest},    {"vocab_size", config.vocab},
+                {"context_length", config.context}, {"bytes", bytes}};
+  if (config.bosId)
+    model["bos_id"] = *config.bosId;
+  model["eos_ids"] = config.eosIds;
+  json defaults = json::object();
+  auto put = [&](const char *key, const auto &value) {
+    if (value)
+      defaults[key] = *value;
+  };
+  const models::GenerationDefaults &g = config.generation;
+  put("temperature", g.temperature);
+  put("top_k", g.topK);
+  put("top_p", g.topP);
+  put("min_p", g.minP);
+  put("repetition_penalty", g.repetitionPenalty);
+  if (!defaults.empty())
+    model["generation"] = defaults;
+  return model;
+}
+
+std::string elementName(tile::BufferType type) {
+  if (type.getLayout() == tile::Layout::Panel)
+    return std::string(info(*type.getStorage()).name);
+  if (type.getElementType().isInteger(32))
+    return "i32";
+  return type.getElementType().isF64() ? "f64" : "f32";
+}
+
+int64_t pageBytes(tile::BufferType type, int64_t page) {
+  return page * type.getDims()[2].size * type.getDims()[3].size * type.getElementType().getIntOrFloatBitWidth() / 8;
+}
+
+json bufferOf(plan::BufferOp buffer, int64_t page, const llvm::DenseMap<mlir::Operation *, WeightRange> &weights) {
+  auto type = mlir::cast<tile::BufferType>(buffer.getType());
+  bool stored = buffer.getKind() == plan::BufferKind::Weight || buffer.getKind() == plan::BufferKind::Constant;
+  json row = {{"name", buffer.getName().str()},
+              {"kind", stored ? "weight" : plan::stringifyBufferKind(buffer.getKind()).str()},
+              {"dtype", elementName(type)}};
+  if (buffer.getKind() == plan::BufferKind::Cache) {
+    row["page_bytes"] = pageBytes(type, page);
+    return row;
+  }
+  row["dims"] = json::array();
+  for (const fuse::Dim &dim : type.getDims())
+    row["dims"].push_back(extentOf(dim));
+  if (stored) {
+    WeightRange range = weights.lookup(buffer);
+    row["offset"] = range.offset;
+    row["bytes"] = range.bytes;
+  }
+  if (buffer.getSlot())
+    row["slot"] = *buffer.getSlot();
+  return row;
+}
+
+json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols, const std::vector<CompiledKernel> &compiled) {
+  auto kernel = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
+  json row;
+  if (variant.getSymbol())
+    row["when"] = {{variant.getSymbol().str(), variant.getLimit()}};
+  std::string entry = kernel.getSymName().str();
+  row["entry"] = entry;
+  row["grid"] = json::array();
+  for (auto axis : kernel.getGrid().getAsRange<tile::AxisAttr>())
+    row["grid"].push_back({{"extent", extentOf(axis.getExtent())}, {"tile", axis.getTile()}});
+  auto it = llvm::find_if(compiled, [&](const CompiledKernel &k) { return k.entry == entry; });
+  row["scratch_bytes"] = it == compiled.end() ? 0 : it->scratchBytes;
+  return row;
+}
+
+json targetOf(const TargetPlan &target) {
+  mlir::SymbolTable symbols(target.module);
+  json kernels = json::object();
+  for (auto kernel : mlir::ModuleOp(target.module).getOps<plan::KernelOp>()) {
+    json variants = json::array();
+    for (auto variant : kernel.getVariants().getAsRange<plan::VariantAttr>())
+      variants.push_back(variantOf(variant, symbols, target.kernels));
+    kernels[kernel.getSymName().str()] = {{"variants", variants}};
+  }
+  return {{"level", target.level}, {"library", "kernels/" + target.level + ".so"}, {"kernels", kernels}};
+}
+
+} // namespace
+
+std::vector<std::string> symbolOrder() { return {"T", "S", "B", "R", "C"}; }
+
+json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::ArrayRef<TargetPlan> targets,
+                const llvm::DenseMap<mlir::Operation *, WeightRange> &weights, const ArtifactOptions &options) {
+  auto program = *mlir::ModuleOp(targets.front().module).getOps<plan::ProgramOp>().begin();
+  auto page = static_cast<int64_t>(program.getPage());
+  json manifest = {{"format", 1}, {"fusec", options.version}, {"model", modelOf(config, modelBytes, options)},
+                   {"symbols", symbolOrder()},
+                   {"kv", {{"page_tokens", page}, {"dtype", "f32"}, {"layers", config.layers}}}};
+  llvm::DenseMap<mlir::Value, int64_t> indexOf;
+  json buffers = json::array(), launches = json::array(), targetRows = json::array();
+  for (auto buffer : program.getOps<plan::BufferOp>()) {
+    indexOf[buffer.getResult()] = buffers.size();
+    buffers.push_back(bufferOf(buffer, page, weights));
+  }
+  for (auto launch : program.getOps<plan::LaunchOp>()) {
+    json args = json::array();
+    for (mlir::Value buffer : launch.getBuffers())
+      args.push_back(indexOf[buffer]);
+    launches.push_back({{"kernel", launch.getKernel().str()}, {"name", launch.getName().str()}, {"args", args}});
+  }
+  for (const TargetPlan &target : targets)
+    targetRows.push_back(targetOf(target));
+  manifest["buffers"] = std::move(buffers);
+  manifest["launches"] = std::move(launches);
+  manifest["targets"] = std::move(targetRows);
+  return manifest;
+}
+
+} // namespace fusec::codegen

@@ -1,0 +1,21 @@
+//===- ManifestWriter.h - manifest.json from a plan ---------------------------------===//
+#pragma once
+
+#include "codegen/artifact/ArtifactWriter.h"
+#include "codegen/artifact/WeightWriter.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <nlohmann/json.hpp>
+
+namespace fusec::codegen {
+
+/// The order in which kernels get the sizes of a step.
+std::vector<std::string> symbolOrder();
+
+/// The manifest of a plan; `weights` has a range for every weight and constant.
+nlohmann::ordered_json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::ArrayRef<TargetPlan> targets,
+                                  const llvm::DenseMap<mlir::Operation *, WeightRange> &weights,
+                                  const ArtifactOptions &options);
+
+} // namespace fusec::codegen

@@ -1,0 +1,35 @@
+//===- WeightWriter.h - weights.bin ------------------------------------------------===//
+#pragma once
+
+#include "ir/plan/PlanDialect.h"
+#include "models/import/Model.h"
+
+#include <filesystem>
+#include <fstream>
+
+namespace fusec::codegen {
+
+/// Where a buffer's bytes lie in weights.bin.
+struct WeightRange {
+  int64_t offset = 0, bytes = 0;
+};
+
+/// Appends weights to weights.bin, each at a multiple of 64 bytes: matrices
+/// packed in panels, vectors and constants as plain elements.
+class WeightWriter {
+public:
+  static Result<WeightWriter> create(const std::filesystem::path &file);
+  Result<WeightRange> addWeight(plan::BufferOp buffer, const models::Model &model);
+  Result<WeightRange> addConstant(plan::BufferOp buffer);
+  /// Writes the slack kernels may read past the last weight, and closes.
+  Status finish();
+
+private:
+  WeightWriter(std::ofstream stream, std::string name) : stream(std::move(stream)), name(std::move(name)) {}
+  Result<WeightRange> append(std::span<const std::byte> bytes);
+  std::ofstream stream;
+  std::string name;
+  int64_t position = 0;
+};
+
+} // namespace fusec::codegen

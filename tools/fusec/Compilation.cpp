@@ -1,0 +1,166 @@
+//===- Compilation.cpp -----------------------------------------------------------===//
+#include "tools/fusec/Compilation.h"
+
+#include "ir/InitAllDialects.h"
+#include "models/arch/Decoder.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Remark/RemarkStreamer.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+namespace fusec {
+
+namespace {
+
+/// Collects MLIR's errors while alive.
+class Diagnostics {
+public:
+  explicit Diagnostics(mlir::MLIRContext &context) : handler(&context, [this](mlir::Diagnostic &d) {
+      if (d.getSeverity() == mlir::DiagnosticSeverity::Error && text.empty()) {
+        llvm::raw_string_ostream stream(text);
+        stream << d.getLocation() << ": " << d;
+      }
+      return mlir::success();
+    }) {}
+  Status status(const std::string &what) {
+    return internalError(what + " failed" + (text.empty() ? "" : ": " + text));
+  }
+
+private:
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+mlir::DialectRegistry registry() {
+  mlir::DialectRegistry all;
+  registerAllDialects(all);
+  return all;
+}
+
+/// The attribute that remembers which model a dumped module came from.
+constexpr llvm::StringLiteral sourceAttr = "fuse.model";
+
+Status writeModule(mlir::ModuleOp module, const std::filesystem::path &path) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path.string(), error);
+  if (error)
+    return invalidArgument("cannot write '" + path.string() + "': " + error.message());
+  module->print(stream, mlir::OpPrintingFlags().enableDebugInfo(false));
+  return {};
+}
+
+} // namespace
+
+int64_t registersOf(llvm::StringRef level) { return level == "avx512" ? 32 : 16; }
+
+Status parseMlirFlags(const std::vector<std::string> &flags) {
+  static const bool registered = [] {
+    mlir::registerAsmPrinterCLOptions();
+    mlir::registerMLIRContextCLOptions();
+    mlir::registerPassManagerCLOptions();
+    mlir::registerDefaultTimingManagerCLOptions();
+    return true;
+  }();
+  (void)registered;
+  std::vector<const char *> words = {"fusec"};
+  for (const std::string &flag : flags)
+    words.push_back(flag.c_str());
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  if (!llvm::cl::ParseCommandLineOptions(static_cast<int>(words.size()), words.data(), "", &stream))
+    return invalidArgument("MLIR does not accept these flags: " + message);
+  return {};
+}
+
+Compilation::Compilation(const CompileOptions &options) : options(options), context(registry()) {
+  context.loadAllAvailableDialects();
+}
+
+Status Compilation::enableRemarks() {
+  if (options.remarksFile.empty())
+    return {};
+  mlir::remark::RemarkCategories categories;
+  categories.all = ".*";
+  auto policy = std::make_unique<mlir::remark::RemarkEmittingPolicyAll>();
+  if (failed(mlir::remark::enableOptimizationRemarksWithLLVMStreamer(context, options.remarksFile.string(),
+                                                                     llvm::remarks::Format::YAML, std::move(policy), categories)))
+    return invalidArgument("cannot write remarks to '" + options.remarksFile.string() + "'");
+  return {};
+}
+
+Status Compilation::open() {
+  FUSEC_RETURN_IF_ERROR(enableRemarks());
+  if (!options.compileFrom.empty())
+    return openIR();
+  FUSEC_ASSIGN_OR_RETURN(models::Model opened, models::openModel(options.model));
+  source = std::move(opened);
+  Diagnostics diagnostics(context);
+  graph = models::buildGraph(context, *source);
+  (*graph)->setAttr(sourceAttr, mlir::StringAttr::get(&context, options.model.string()));
+  if (failed(mlir::verify(*graph)))
+    return diagnostics.status("the imported graph of '" + options.model.string() + "'");
+  const PhaseInfo &import = phases().front();
+  return dump(*graph, import, "");
+}
+
+Status Compilation::openIR() {
+  std::optional<Phase> phase = phaseByName(options.compileFrom);
+  if (!phase)
+    return invalidArgument("unknown phase '" + options.compileFrom + "'");
+  Diagnostics diagnostics(context);
+  graph = mlir::parseSourceFile<mlir::ModuleOp>(options.model.string(), &context);
+  if (!graph)
+    return diagnostics.status("reading '" + options.model.string() + "'").withContext("compile-from " + options.compileFrom);
+  done = *phase;
+  auto path = (*graph)->getAttrOfType<mlir::StringAttr>(sourceAttr);
+  if (!path)
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(models::Model opened, models::openModel(path.str()));
+  source = std::move(opened);
+  return {};
+}
+
+Status Compilation::dump(mlir::ModuleOp target, const PhaseInfo &phase, const std::string &suffix) {
+  if (options.dumpPhasesTo.empty())
+    return {};
+  std::error_code error;
+  std::filesystem::create_directories(options.dumpPhasesTo, error);
+  std::string number = std::to_string(static_cast<int>(phase.phase));
+  return writeModule(target, options.dumpPhasesTo / (number + "-" + phase.name.str() + suffix + ".mlir"));
+}
+
+Status Compilation::runPhase(mlir::ModuleOp target, const PhaseInfo &phase, const PipelineOptions &pipeline,
+                             const std::string &suffix) {
+  mlir::PassManager manager(&context);
+  if (!options.mlirFlags.empty() && failed(mlir::applyPassManagerCLOptions(manager)))
+    return invalidArgument("MLIR's pass flags contradict each other");
+  buildPhase(manager, phase.phase, pipeline);
+  Diagnostics diagnostics(context);
+  if (failed(manager.run(target)))
+    return diagnostics.status("phase '" + phase.name.str() + "'");
+  return dump(target, phase, suffix);
+}
+
+Status Compilation::runThrough(Phase last, const PipelineOptions &pipeline) {
+  for (const PhaseInfo &phase : phases()) {
+    if (phase.phase <= done || phase.phase > last)
+      continue;
+    FUSEC_RETURN_IF_ERROR(runPhase(*graph, phase, pipeline, ""));
+    done = phase.phase;
+  }
+  return {};
+}
+
+Result<mlir::OwningOpRef<mlir::ModuleOp>> Compilation::planFor(const PipelineOptions &pipeline, llvm::StringRef level) {
+  mlir::OwningOpRef<mlir::ModuleOp> copy = mlir::ModuleOp(graph->clone());
+  if (done < Phase::Plan)
+    FUSEC_RETURN_IF_ERROR(runPhase(*copy, phases().back(), pipeline, "-" + level.str()));
+  return copy;
+}
+
+} // namespace fusec
