@@ -224,7 +224,7 @@ void KernelEmitter::emitConstant(arith::ConstantOp op) {
     return;
   }
   llvm::Type *scalar = llvmType(getElementTypeOrSelf(op.getType()));
-  TileShape s = TileShape::of(op.getType());
+  TileShape s = shapeOf(op.getType());
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!dense)
     return bind(op, {scalarConstant(scalar, op.getValue())});
@@ -245,7 +245,7 @@ void KernelEmitter::emitConstant(arith::ConstantOp op) {
 }
 
 void KernelEmitter::emitTileIndex(IndexOp op) {
-  TileShape s = TileShape::of(op.getType());
+  TileShape s = shapeOf(op.getType());
   auto type = cast<VectorType>(op.getType());
   bool alongLanes = static_cast<int64_t>(op.getDim()) == type.getRank() - 1;
   llvm::Value *base = b.CreateTrunc(math.value(index(op.getBase())), b.getInt32Ty());
@@ -262,14 +262,14 @@ void KernelEmitter::emitTileIndex(IndexOp op) {
 
 bool KernelEmitter::emitVectorOp(Operation &op) {
   if (isa<vector::ShapeCastOp>(op)) {
-    TileShape from = TileShape::of(op.getOperand(0).getType()), to = TileShape::of(op.getResult(0).getType());
+    TileShape from = shapeOf(op.getOperand(0).getType()), to = shapeOf(op.getResult(0).getType());
     if (from.rows != to.rows || from.lanes != to.lanes)
       return false;
     bind(op.getResult(0), pieces(op.getOperand(0)));
     return true;
   }
   if (auto extract = dyn_cast<vector::ExtractOp>(op)) {
-    TileShape from = TileShape::of(extract.getSource().getType()), to = TileShape::of(extract.getType());
+    TileShape from = shapeOf(extract.getSource().getType()), to = shapeOf(extract.getType());
     if (extract.hasDynamicPosition())
       return false;
     ArrayRef<int64_t> at = extract.getStaticPosition();
@@ -290,7 +290,7 @@ bool KernelEmitter::emitVectorOp(Operation &op) {
   auto broadcast = dyn_cast<vector::BroadcastOp>(op);
   if (!broadcast)
     return false;
-  TileShape from = TileShape::of(broadcast.getSourceType()), to = TileShape::of(broadcast.getType());
+  TileShape from = shapeOf(broadcast.getSourceType()), to = shapeOf(broadcast.getType());
   Pieces source = pieces(broadcast.getSource()), out;
   for (int64_t row = 0; row < to.rows; ++row)
     for (int64_t p = 0; p < to.piecesPerRow(); ++p) {

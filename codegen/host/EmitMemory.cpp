@@ -29,7 +29,7 @@ static int64_t rankOf(Type type) {
 }
 
 Access KernelEmitter::access(LoadOp op) {
-  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, TileShape::of(op.getType()), rankOf(op.getType()), {}};
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(op.getType()), rankOf(op.getType()), {}};
   if (op.getPages())
     a.pages = buffers[op.getPages()];
   for (Value i : op.getIndices())
@@ -40,7 +40,7 @@ Access KernelEmitter::access(LoadOp op) {
 
 Access KernelEmitter::access(StoreOp op) {
   Type type = op.getValue().getType();
-  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, TileShape::of(type), rankOf(type), {}};
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(type), rankOf(type), {}};
   if (op.getPages())
     a.pages = buffers[op.getPages()];
   for (Value i : op.getIndices())
@@ -362,7 +362,7 @@ void KernelEmitter::emitStore(StoreOp op) {
               llvm::Value *at = math.value(math.addConstant(a.indices[l.dim], lane));
               llvm::Value *left = b.CreateSub(math.value(l.extent), at);
               left = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, b.getInt64(0));
-              left = b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, b.getInt64(maxLanes)),
+              left = b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, b.getInt64(a.shape.width)),
                                    b.getInt32Ty());
               SmallVector<llvm::Constant *> numbers;
               for (int64_t k = 0; k < a.shape.width; ++k)

@@ -1,8 +1,8 @@
 //===- EmitPanel.cpp - decoding packed weights in registers ----------------===//
 //
 // Reads the layout that runtime/schema/PanelLayout.h defines, in one of three
-// shapes: the 16 rows of a panel at one k (products), 16 k of one row (a row
-// gather, as for embeddings), one element (anything else). With a 16-lane table
+// shapes: rows of a panel at one k (products), some k of one row (a row gather,
+// as for embeddings), one element (anything else). With a 16-lane table
 // lookup a 4 or 5 bit code becomes its float in one instruction.
 //
 // Weights are never written while kernels run, so loads are shared freely.
@@ -19,14 +19,15 @@ using fusec::fuse::Dim;
 
 namespace fusec::codegen {
 
-/// One k of a panel: all 16 rows, or only `lane` when it is set.
+/// One k of some rows of a panel: `width` of them from `lane` on, or a scalar when it is 0.
 struct KernelEmitter::PanelPoint {
   llvm::Value *pointer;
   const PanelFormat &format;
   PanelOffsets at;
   IndexValue superStart; ///< Byte of the super-block in the buffer.
   IndexValue inSuper;    ///< k inside the super-block.
-  std::optional<IndexValue> lane;
+  IndexValue lane;       ///< First row inside the panel.
+  int64_t width;
 };
 
 namespace {
@@ -36,26 +37,22 @@ constexpr int64_t wordBytes = 4 * panelRows; ///< One u32 of each row.
 IndexValue constantIndex(int64_t v) { return IndexValue::constant(v); }
 } // namespace
 
-KernelEmitter::PanelPoint KernelEmitter::panelPoint(const BufferView &buffer, const IndexValue &panel,
-                                                    const IndexValue &k, const IndexValue *lane) {
+KernelEmitter::PanelPoint KernelEmitter::panelPoint(const BufferView &buffer, const IndexValue &n,
+                                                    const IndexValue &k, int64_t width) {
   const PanelFormat &format = panelFormat(*buffer.type.getStorage());
   PanelOffsets at = panelOffsets(format);
   int64_t perPanel = buffer.type.getDims()[1].size / format.superElements * at.superBytes;
+  IndexValue panel = math.floorDiv(n, panelRows);
   IndexValue start = math.add(math.mulConstant(panel, perPanel),
                               math.mulConstant(math.floorDiv(k, format.superElements), at.superBytes));
-  PanelPoint p{buffer.pointer, format, at, start, math.mod(k, format.superElements), {}};
-  if (lane)
-    p.lane = *lane;
-  return p;
+  return {buffer.pointer, format, at, start, math.mod(k, format.superElements), math.mod(n, panelRows), width};
 }
 
 /// The `scalar` that starts `bytes` into the super-block and has `unit` bytes per row.
 llvm::Value *KernelEmitter::panelSection(const PanelPoint &p, const IndexValue &bytes, llvm::Type *scalar,
                                          int64_t unit) {
-  IndexValue where = math.add(p.superStart, bytes);
-  if (p.lane)
-    where = math.add(where, math.mulConstant(*p.lane, unit));
-  llvm::Type *type = p.lane ? scalar : llvm::FixedVectorType::get(scalar, panelRows);
+  IndexValue where = math.add(math.add(p.superStart, bytes), math.mulConstant(p.lane, unit));
+  llvm::Type *type = p.width == 0 ? scalar : llvm::FixedVectorType::get(scalar, p.width);
   llvm::Value *address = math.address(p.pointer, {where.base, 0, where.divisor, {}, {}, {}, 0});
   return math.once({SectionLoad, address, type, where.offset}, [&] {
     llvm::Value *at = math.address(address, constantIndex(where.offset));
@@ -102,10 +99,19 @@ llvm::Value *KernelEmitter::shiftWords(llvm::Value *words, const IndexValue &bit
     return right > 0 ? b.CreateLShr(words, constant(right)) : b.CreateShl(words, constant(-right));
   }
   llvm::Value *amount = b.CreateTrunc(math.value(bits), b.getInt32Ty());
-  if (type->isVectorTy())
-    amount = splat(amount, panelRows);
+  if (auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(type))
+    amount = splat(amount, vector->getNumElements());
   llvm::Value *shifted = b.CreateLShr(words, amount);
   return left ? b.CreateShl(shifted, constant(left)) : shifted;
+}
+
+/// `table(index mod 16)` for every lane.
+static llvm::Value *lookUp(llvm::IRBuilder<> &b, llvm::Value *index, llvm::function_ref<int(int)> table) {
+  llvm::SmallVector<llvm::Constant *> entries;
+  for (int i = 0; i < panelRows; ++i)
+    entries.push_back(llvm::ConstantFP::get(b.getFloatTy(), table(i)));
+  return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
+                           {llvm::ConstantVector::get(entries), index});
 }
 
 /// The code of one k as f32, the format's offset taken off.
@@ -123,22 +129,18 @@ llvm::Value *KernelEmitter::panelCode(const PanelPoint &p, bool asTable) {
   }
   llvm::Value *code = shiftWords(low, lowShift, 0);
   llvm::Value *high = nullptr;
+  bool useTable = asTable && f.bits <= 6;
   if (highBits > 0) {
     int64_t highPerWord = 32 / highBits;
     IndexValue word = math.mulConstant(math.floorDiv(inChunk, highPerWord), wordBytes);
     IndexValue shift = math.mulConstant(math.mod(inChunk, highPerWord), highBits);
-    high = shiftWords(panelWords(p, math.addConstant(word, p.at.lowBytes)), shift, bits);
+    high = shiftWords(panelWords(p, math.addConstant(word, p.at.lowBytes)), shift, useTable ? 0 : bits);
   }
-  if (asTable && f.bits <= 5) {
-    llvm::SmallVector<llvm::Constant *> table[2];
-    for (int i = 0; i < 32; ++i)
-      table[i / 16].push_back(llvm::ConstantFP::get(b.getFloatTy(), i - f.offset));
-    llvm::Value *first = llvm::ConstantVector::get(table[0]);
-    if (!high) // the lookup reads the low 4 bits of an index only
-      return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {first, code});
-    llvm::Value *index = b.CreateOr(b.CreateAnd(code, constant(15)), b.CreateAnd(high, constant(~15)));
-    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpermi2var_ps_512, {},
-                             {first, index, llvm::ConstantVector::get(table[1])});
+  if (useTable) { // a lookup reads the low 4 bits of its index only, so nothing is masked
+    llvm::Value *value = lookUp(b, code, [&](int i) { return i - f.offset; });
+    if (!high)
+      return value;
+    return b.CreateFAdd(value, lookUp(b, high, [&](int i) { return i % (1 << highBits) * 16; }));
   }
   code = b.CreateAnd(code, constant((1 << bits) - 1));
   if (high)
@@ -162,41 +164,34 @@ static llvm::Value *plainToFloat(llvm::IRBuilder<> &b, llvm::Value *v) {
   return v->getType() == type ? v : b.CreateFPExt(v, type);
 }
 
-/// The 16 rows of `panel` at `k`.
-llvm::Value *KernelEmitter::decodePanelLanes(const BufferView &buffer, const IndexValue &panel, const IndexValue &k) {
-  PanelPoint p = panelPoint(buffer, panel, k, nullptr);
+/// `width` rows from `n` on at `k`; they lie in one panel. A width of 0 gives a scalar.
+llvm::Value *KernelEmitter::decodePanelLanes(const BufferView &buffer, const IndexValue &n, const IndexValue &k,
+                                             int64_t width) {
+  PanelPoint p = panelPoint(buffer, n, k, width);
   if (p.format.bits == 0)
     return plainToFloat(b, panelSection(p, constantIndex(0), memoryType(buffer), memoryBytes(buffer)));
   llvm::Value *minimum = p.format.hasMinimum ? panelScale(p, true) : nullptr;
-  return scaled(b, panelCode(p, level.hasTableLookup), panelScale(p, false), minimum);
+  bool asTable = level.hasTableLookup && width == panelRows;
+  return scaled(b, panelCode(p, asTable), panelScale(p, false), minimum);
 }
 
-llvm::Value *KernelEmitter::decodePanelScalar(const BufferView &buffer, const IndexValue &n, const IndexValue &k) {
-  IndexValue lane = math.mod(n, panelRows);
-  PanelPoint p = panelPoint(buffer, math.floorDiv(n, panelRows), k, &lane);
-  if (p.format.bits == 0)
-    return plainToFloat(b, panelSection(p, constantIndex(0), memoryType(buffer), memoryBytes(buffer)));
-  llvm::Value *minimum = p.format.hasMinimum ? panelScale(p, true) : nullptr;
-  return scaled(b, panelCode(p, false), panelScale(p, false), minimum);
-}
-
-/// 16 k of row `n` from `k` on, a multiple of 16: they share one scale.
-llvm::Value *KernelEmitter::decodePanelRow(const BufferView &buffer, const IndexValue &n, const IndexValue &k) {
-  IndexValue lane = math.mod(n, panelRows);
-  PanelPoint p = panelPoint(buffer, math.floorDiv(n, panelRows), k, &lane);
+/// `width` (8 or 16) k of row `n` from `k` on, a multiple of it: they share one scale.
+llvm::Value *KernelEmitter::decodePanelRow(const BufferView &buffer, const IndexValue &n, const IndexValue &k,
+                                           int64_t width) {
+  PanelPoint p = panelPoint(buffer, n, k, 0);
   const PanelFormat &f = p.format;
   IndexValue inChunk = math.mod(p.inSuper, codeChunk);
-  llvm::Type *ints = llvm::FixedVectorType::get(b.getInt32Ty(), panelRows);
+  llvm::Type *ints = llvm::FixedVectorType::get(b.getInt32Ty(), width);
   auto ramp = [&](int64_t modulus, int64_t step) {
     SmallVector<llvm::Constant *> c;
-    for (int64_t l = 0; l < panelRows; ++l)
+    for (int64_t l = 0; l < width; ++l)
       c.push_back(b.getInt32(l % modulus * step));
     return llvm::ConstantVector::get(c);
   };
   int64_t bits = f.bits >= 8 ? 8 : 4, perWord = 32 / bits, highBits = f.bits - bits;
   IndexValue firstWord = math.floorDiv(inChunk, perWord);
   llvm::Value *words = llvm::PoisonValue::get(ints);
-  for (int64_t l = 0; l < panelRows; ++l) {
+  for (int64_t l = 0; l < width; ++l) {
     IndexValue word = math.mulConstant(math.addConstant(firstWord, l / perWord), wordBytes);
     words = b.CreateInsertElement(words, panelWords(p, word), l);
   }
@@ -208,7 +203,7 @@ llvm::Value *KernelEmitter::decodePanelRow(const BufferView &buffer, const Index
     IndexValue word = math.mulConstant(math.floorDiv(inChunk, perHigh), wordBytes);
     IndexValue shift = math.mulConstant(math.mod(inChunk, perHigh), highBits);
     llvm::Value *high = shiftWords(panelWords(p, math.addConstant(word, p.at.lowBytes)), shift, 0);
-    high = b.CreateLShr(splat(high, panelRows), ramp(panelRows, highBits));
+    high = b.CreateLShr(splat(high, width), ramp(width, highBits));
     code = b.CreateOr(code, b.CreateShl(b.CreateAnd(high, constant((1 << highBits) - 1)), constant(bits)));
   }
   if (f.isSigned)
@@ -216,8 +211,8 @@ llvm::Value *KernelEmitter::decodePanelRow(const BufferView &buffer, const Index
   if (f.offset)
     code = b.CreateSub(code, constant(f.offset));
   llvm::Value *floats = b.CreateSIToFP(code, ints->getWithNewType(b.getFloatTy()));
-  llvm::Value *minimum = f.hasMinimum ? splat(panelScale(p, true), panelRows) : nullptr;
-  return scaled(b, floats, splat(panelScale(p, false), panelRows), minimum);
+  llvm::Value *minimum = f.hasMinimum ? splat(panelScale(p, true), width) : nullptr;
+  return scaled(b, floats, splat(panelScale(p, false), width), minimum);
 }
 
 /// Elements of a packed matrix; `width` 0 gives a scalar.
@@ -238,22 +233,13 @@ llvm::Value *KernelEmitter::loadPanel(const Access &a, int64_t row, int64_t lane
   if (width == 0) {
     if (!n || !k)
       return fail(kernel, "an index map is not affine"), llvm::PoisonValue::get(floats);
-    return decodePanelScalar(a.buffer, inside(*n, 1, rows, 1), inside(*k, 1, columns, 1));
+    return decodePanelLanes(a.buffer, inside(*n, 1, rows, 1), inside(*k, 1, columns, 1), 0);
   }
-  if (n && k && n->stride == 1 && k->stride == 0 && n->at.alignment(panelRows) == panelRows) {
-    IndexValue first = inside(*n, 1, rows, panelRows);
-    llvm::Value *all = decodePanelLanes(a.buffer, math.floorDiv(first, panelRows), inside(*k, 1, columns, 1));
-    if (width == panelRows)
-      return all;
-    SmallVector<int> some(width);
-    for (int64_t l = 0; l < width; ++l)
-      some[l] = l;
-    return b.CreateShuffleVector(all, some);
-  }
+  if (n && k && n->stride == 1 && k->stride == 0 && n->at.alignment(width) == width)
+    return decodePanelLanes(a.buffer, inside(*n, 1, rows, width), inside(*k, 1, columns, 1), width);
   bool isBlock = panelFormat(*a.buffer.type.getStorage()).bits != 0;
-  if (n && k && n->stride == 0 && k->stride == 1 && isBlock && width == panelRows &&
-      k->at.alignment(panelRows) == panelRows)
-    return decodePanelRow(a.buffer, inside(*n, 1, rows, 1), inside(*k, 1, columns, panelRows));
+  if (n && k && n->stride == 0 && k->stride == 1 && isBlock && width >= 8 && k->at.alignment(width) == width)
+    return decodePanelRow(a.buffer, inside(*n, 1, rows, 1), inside(*k, 1, columns, width), width);
   llvm::Value *v = llvm::PoisonValue::get(llvm::FixedVectorType::get(floats, width));
   for (int64_t l = 0; l < std::min(width, a.shape.lanes - lane); ++l)
     v = b.CreateInsertElement(v, loadPanel(a, row, lane + l, 0), l);
@@ -271,14 +257,14 @@ void KernelEmitter::emitPrefetch(const Access &a) {
   PanelOffsets at = panelOffsets(f);
   int64_t stepBytes = a.shape.rows * at.superBytes / f.superElements;
   int64_t panelBytes = a.buffer.type.getDims()[1].size / f.superElements * at.superBytes;
-  int64_t distance = options.prefetchTiles * a.shape.piecesPerRow() * panelBytes;
-  for (int64_t lane = 0; lane < a.shape.lanes; lane += a.shape.width) {
+  int64_t distance = options.prefetchTiles * panelCount(a.shape.lanes) * panelBytes;
+  for (int64_t lane = 0; lane < a.shape.lanes; lane += panelRows) {
     SmallVector<LaneIndex> dims = laneDims(a, 0, lane);
     std::optional<LaneIndex> n = math.evaluate(a.map.getResult(0), dims, 1);
     std::optional<LaneIndex> k = math.evaluate(a.map.getResult(1), dims, 1);
-    if (!n || !k || n->at.alignment(panelRows) != panelRows)
+    if (!n || !k)
       return;
-    PanelPoint p = panelPoint(a.buffer, math.floorDiv(n->at, panelRows), k->at, nullptr);
+    PanelPoint p = panelPoint(a.buffer, n->at, k->at, 0);
     IndexValue chunk = math.mulConstant(math.floorDiv(p.inSuper, codeChunk), p.at.chunkBytes);
     IndexValue where = math.add(p.superStart, f.bits ? chunk : constantIndex(0));
     for (int64_t line = 0; line < stepBytes; line += 64) {

@@ -42,7 +42,7 @@ void KernelEmitter::emitReduce(ReduceOp op) {
         p[i] = v;
     }
   SmallVector<llvm::Value *> current = column(0);
-  int width = TileShape::of(op.getInputs().front().getType()).width;
+  int width = shapeOf(op.getInputs().front().getType()).width;
   for (; width > 1; width /= 2) {
     SmallVector<int> low(width / 2), high(width / 2);
     for (int l = 0; l < width / 2; ++l)

@@ -18,7 +18,7 @@ namespace fusec::codegen {
 // Values
 //===----------------------------------------------------------------------===//
 
-TileShape TileShape::of(Type type) {
+TileShape KernelEmitter::shapeOf(Type type) const {
   TileShape s;
   auto vector = dyn_cast<VectorType>(type);
   if (!vector)
@@ -27,7 +27,7 @@ TileShape TileShape::of(Type type) {
   int64_t rank = vector.getRank();
   s.lanes = rank > 0 ? vector.getDimSize(rank - 1) : 1;
   s.rows = vector.getNumElements() / s.lanes;
-  s.width = std::min<int64_t>(maxLanes, llvm::PowerOf2Ceil(s.lanes));
+  s.width = std::min<int64_t>(level.lanes, llvm::PowerOf2Ceil(s.lanes));
   return s;
 }
 
@@ -54,7 +54,7 @@ llvm::Type *KernelEmitter::llvmType(Type scalar) {
 
 llvm::Type *KernelEmitter::pieceType(Type type) {
   llvm::Type *scalar = llvmType(getElementTypeOrSelf(type));
-  TileShape s = TileShape::of(type);
+  TileShape s = shapeOf(type);
   return s.isVector ? llvm::FixedVectorType::get(scalar, s.width) : scalar;
 }
 
@@ -65,7 +65,7 @@ Pieces KernelEmitter::pieces(Value value) {
   if (auto known = values.find(value); known != values.end())
     return known->second;
   fail(value.getDefiningOp() ? value.getDefiningOp() : kernel.getOperation(), "uses a value that was not computed");
-  return Pieces(TileShape::of(value.getType()).pieces(), llvm::PoisonValue::get(pieceType(value.getType())));
+  return Pieces(shapeOf(value.getType()).pieces(), llvm::PoisonValue::get(pieceType(value.getType())));
 }
 
 IndexValue KernelEmitter::index(Value value) {

@@ -1,8 +1,8 @@
 //===- KernelEmitter.h - one tile kernel to one LLVM function --------------===//
 //
 // Tiles live in registers: a value vector<MxN> is M * ceil(N/W) pieces, row by
-// row, each one LLVM vector of W = min(16, N rounded up to a power of two)
-// lanes; lanes beyond N hold anything. Operands of tile.dot that are loads are
+// row, each one LLVM vector of W = min(level's lanes, N rounded up to a power of
+// two) lanes; lanes beyond N hold anything. Operands of tile.dot that are loads are
 // not materialised: the dot reads them element by element.
 //
 // The class is the state of one emission; its parts are grouped by file:
@@ -28,15 +28,12 @@
 
 namespace fusec::codegen {
 
-inline constexpr int64_t maxLanes = 16; ///< Lanes of a piece = rows of a weight panel.
-
 /// How a scalar or vector value is cut into pieces.
 struct TileShape {
   int64_t rows = 1, lanes = 1, width = 1;
   bool isVector = false;
   int64_t piecesPerRow() const { return (lanes + width - 1) / width; }
   int64_t pieces() const { return rows * piecesPerRow(); }
-  static TileShape of(mlir::Type type);
 };
 
 using Pieces = llvm::SmallVector<llvm::Value *, 4>;
@@ -81,6 +78,7 @@ private:
   IndexValue loopCounter(mlir::scf::ForOp op, llvm::Value *phi);
 
   // Values.
+  TileShape shapeOf(mlir::Type type) const;
   llvm::Type *llvmType(mlir::Type scalar);
   llvm::Type *pieceType(mlir::Type type);
   Pieces pieces(mlir::Value value);
@@ -130,12 +128,10 @@ private:
 
   // Packed weights.
   llvm::Value *loadPanel(const Access &a, int64_t row, int64_t lane, int64_t width);
-  llvm::Value *decodePanelLanes(const BufferView &buffer, const IndexValue &panel, const IndexValue &k);
-  llvm::Value *decodePanelRow(const BufferView &buffer, const IndexValue &n, const IndexValue &k);
-  llvm::Value *decodePanelScalar(const BufferView &buffer, const IndexValue &n, const IndexValue &k);
+  llvm::Value *decodePanelLanes(const BufferView &buffer, const IndexValue &n, const IndexValue &k, int64_t width);
+  llvm::Value *decodePanelRow(const BufferView &buffer, const IndexValue &n, const IndexValue &k, int64_t width);
   struct PanelPoint; ///< Where one k (or one element) of a panel lies.
-  PanelPoint panelPoint(const BufferView &buffer, const IndexValue &panel, const IndexValue &k,
-                        const IndexValue *lane);
+  PanelPoint panelPoint(const BufferView &buffer, const IndexValue &n, const IndexValue &k, int64_t width);
   llvm::Value *panelCode(const PanelPoint &p, bool asTable);
   llvm::Value *panelScale(const PanelPoint &p, bool minimum);
   llvm::Value *panelSection(const PanelPoint &p, const IndexValue &bytes, llvm::Type *scalar, int64_t unit);

@@ -4,6 +4,7 @@
 #include "codegen/host/SharedLinker.h"
 
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -27,6 +28,17 @@ constexpr llvm::StringLiteral tripleName = "x86_64-unknown-linux-gnu";
 /// Kernels are vector code already: only clean-up and hoisting are left to do.
 constexpr llvm::StringLiteral pipeline =
     "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg)";
+
+/// Keeps instructions in the order they were emitted. The machine scheduler
+/// hoists the decoding of weights away from its use, up to 1500 spills per loop;
+/// emission already alternates independent chains.
+class EmissionOrder final : public llvm::OptPassGate {
+public:
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override {
+    return pass != "machine-scheduler";
+  }
+  bool isEnabled() const override { return true; }
+};
 
 std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const HostLevel &level) {
   static std::once_flag initialised;
@@ -113,7 +125,9 @@ Result<KernelObject> compileKernel(KernelOp kernel, const HostLevel &level, cons
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(level);
   if (!machine)
     return internalError("this LLVM has no X86 target");
+  EmissionOrder order;
   llvm::LLVMContext context;
+  context.setOptPassGate(order);
   llvm::Module module(name, context);
   module.setTargetTriple(llvm::Triple(tripleName));
   module.setDataLayout(machine->createDataLayout());

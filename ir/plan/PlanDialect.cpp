@@ -33,7 +33,7 @@ Attribute VariantAttr::parse(AsmParser &parser, Type) {
     return {};
   if (succeeded(parser.parseOptionalKeyword("when"))) {
     StringRef name;
-    if (parser.parseKeyword(&name) || parser.parseLess() || parser.parseEqual() || parser.parseInteger(limit))
+    if (parser.parseKeyword(&name) || parser.parseKeyword("upto") || parser.parseInteger(limit))
       return {};
     symbol = StringAttr::get(parser.getContext(), name);
   }
@@ -45,7 +45,7 @@ Attribute VariantAttr::parse(AsmParser &parser, Type) {
 void VariantAttr::print(AsmPrinter &printer) const {
   printer << "<" << getKernel();
   if (getSymbol())
-    printer << " when " << getSymbol().getValue() << " <= " << getLimit();
+    printer << " when " << getSymbol().getValue() << " upto " << getLimit();
   printer << ">";
 }
 

@@ -103,7 +103,7 @@ def Plan_VariantAttr : AttrDef<Plan_Dialect, "Variant"> {
   let mnemonic = "variant";
   let summary = "A tile kernel and the largest symbol value it is for";
   let description = [{
-    `#plan.variant<@k0_r1 when T <= 1>`, `#plan.variant<@k0_r12>`: the first variant whose condition holds runs.
+    `#plan.variant<@k0_r1 when T upto 1>`, `#plan.variant<@k0_r12>`: the first variant whose condition holds runs.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::StringAttr":$symbol, "int64_t":$limit);
   let hasCustomAssemblyFormat = 1;
@@ -116,7 +116,7 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
     - C1: at least one variant; the last, and only the last, has no condition.
 
     ```mlir
-    plan.kernel @k0 [#plan.variant<@k0_r1 when T <= 1>, #plan.variant<@k0_r12>]
+    plan.kernel @k0 [#plan.variant<@k0_r1 when T upto 1>, #plan.variant<@k0_r12>]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$variants);

@@ -38,26 +38,6 @@ Result<ReferenceModel> ReferenceModel::create(func::FuncOp graph, Environment en
   return model;
 }
 
-Result<ReferenceModel::StepInputs> ReferenceModel::gatherInputs(ArrayRef<Chunk> chunks, LogitRows rows) {
-  StepInputs inputs;
-  for (const Chunk &chunk : chunks) {
-    if (chunk.sequence < 0 || chunk.sequence >= static_cast<int64_t>(lengths.size()))
-      return invalidArgument("sequence " + std::to_string(chunk.sequence) + " does not exist, there are " +
-                             std::to_string(lengths.size()));
-    for (int32_t token : chunk.tokens) {
-      if (rows == LogitRows::All || &token == &chunk.tokens.back())
-        inputs.outputRows.push_back(static_cast<double>(inputs.tokens.size()));
-      inputs.tokens.push_back(token);
-      inputs.positions.push_back(static_cast<double>(lengths[chunk.sequence]++));
-      inputs.sequences.push_back(static_cast<double>(chunk.sequence));
-    }
-    inputs.context = std::max(inputs.context, lengths[chunk.sequence]);
-  }
-  const int64_t page = std::max<int64_t>(environment.page, 1);
-  inputs.context = (inputs.context + page - 1) / page * page;
-  return inputs;
-}
-
 /// Unwritten positions are zero: masked, but a product with them must not be NaN.
 Status ReferenceModel::growCache(Type type, Tensor &cache, int64_t context) {
   const int64_t capacity = cache.rank() ? cache.dim(1) : 0;
@@ -66,7 +46,7 @@ Status ReferenceModel::growCache(Type type, Tensor &cache, int64_t context) {
   auto tensor = cast<fuse::GraphTensorType>(type);
   FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(tensor.getElementType()));
   FUSEC_ASSIGN_OR_RETURN(Shape rest, environment.extents(tensor.getDims().drop_front(2)));
-  Shape shape = {static_cast<int64_t>(lengths.size()), std::max(context, 2 * capacity)};
+  Shape shape = {history.count(), std::max(context, 2 * capacity)};
   shape.append(rest.begin(), rest.end());
   Tensor larger = Tensor::filled(element, shape, 0.0);
   if (capacity)
@@ -79,28 +59,26 @@ Status ReferenceModel::growCache(Type type, Tensor &cache, int64_t context) {
 }
 
 Result<Tensor> ReferenceModel::step(ArrayRef<Chunk> chunks, LogitRows rows) {
-  FUSEC_ASSIGN_OR_RETURN(StepInputs step, gatherInputs(chunks, rows));
+  FUSEC_ASSIGN_OR_RETURN(StepInputs step, history.append(chunks, rows));
+  const int64_t context = roundToPages(step.context, environment.page);
   std::vector<Tensor> inputs;
-  auto vector = [](const std::vector<double> &values) {
-    return Tensor::fromValues(Element::I32, {static_cast<int64_t>(values.size())}, values);
-  };
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     switch (argument.role) {
     case Role::Tokens:
-      inputs.push_back(vector(step.tokens));
+      inputs.push_back(step.tokens);
       break;
     case Role::Positions:
-      inputs.push_back(vector(step.positions));
+      inputs.push_back(step.positions);
       break;
     case Role::Sequences:
-      inputs.push_back(vector(step.sequences));
+      inputs.push_back(step.sequences);
       break;
     case Role::OutputRows:
-      inputs.push_back(vector(step.outputRows));
+      inputs.push_back(step.outputRows);
       break;
     case Role::Cache:
-      FUSEC_RETURN_IF_ERROR(growCache(graph.getArgument(i).getType(), argument.cache, step.context));
-      inputs.push_back(argument.cache.prefix(1, step.context));
+      FUSEC_RETURN_IF_ERROR(growCache(graph.getArgument(i).getType(), argument.cache, context));
+      inputs.push_back(argument.cache.prefix(1, context));
       break;
     }
   }

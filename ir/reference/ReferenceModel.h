@@ -15,16 +15,9 @@
 #pragma once
 
 #include "ir/reference/Interpreter.h"
+#include "ir/reference/SequenceHistory.h"
 
 namespace fusec::reference {
-
-/// Tokens that one sequence gets in a step.
-struct Chunk {
-  int64_t sequence;
-  std::vector<int32_t> tokens;
-};
-
-enum class LogitRows { All, LastOfChunk };
 
 class ReferenceModel {
 public:
@@ -39,9 +32,9 @@ public:
   Result<Tensor> logits(llvm::ArrayRef<int32_t> tokens, LogitRows rows = LogitRows::All);
 
   /// Tokens that a sequence holds.
-  int64_t length(int64_t sequence) const { return lengths[sequence]; }
+  int64_t length(int64_t sequence) const { return history.length(sequence); }
   /// Cuts a sequence back to its first `length` tokens.
-  void truncate(int64_t sequence, int64_t length) { lengths[sequence] = std::min(lengths[sequence], length); }
+  void truncate(int64_t sequence, int64_t length) { history.truncate(sequence, length); }
 
 private:
   enum class Role : uint8_t { Tokens, Positions, Sequences, OutputRows, Cache };
@@ -49,21 +42,16 @@ private:
     Role role;
     Tensor cache; ///< [S, capacity, H, D]
   };
-  struct StepInputs {
-    std::vector<double> tokens, positions, sequences, outputRows;
-    int64_t context = 0;
-  };
 
   ReferenceModel(mlir::func::FuncOp graph, Environment environment, Precision precision, int64_t sequences)
-      : graph(graph), environment(std::move(environment)), precision(precision), lengths(sequences, 0) {}
+      : graph(graph), environment(std::move(environment)), precision(precision), history(sequences) {}
   static Result<Role> roleOf(mlir::func::FuncOp graph, unsigned argument);
-  Result<StepInputs> gatherInputs(llvm::ArrayRef<Chunk> chunks, LogitRows rows);
   Status growCache(mlir::Type type, Tensor &cache, int64_t context);
 
   mlir::func::FuncOp graph;
   Environment environment;
   Precision precision;
-  std::vector<int64_t> lengths;
+  SequenceHistory history;
   std::vector<Argument> arguments;
 };
 

@@ -65,7 +65,9 @@ public:
   double get(llvm::ArrayRef<int64_t> index) const { return load(offset(index)); }
   void set(llvm::ArrayRef<int64_t> index, double value) { store(offset(index), value); }
 
-  /// Null when the storage is of the other type.
+  /// True for a decoded weight, which is read-only.
+  bool holdsFloats() const { return storage && std::holds_alternative<Floats>(*storage); }
+  /// Null when the storage is of the other type, or empty.
   const double *doubles() const;
   double *doubles();
   const float *floats() const;

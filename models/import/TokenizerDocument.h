@@ -20,7 +20,14 @@
 namespace fusec::models {
 
 /// Token types, numbered alike in SentencePiece models and in GGUF.
-enum class TokenType { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
+enum class TokenType {
+  Normal = 1,
+  Unknown = 2,
+  Control = 3,
+  UserDefined = 4,
+  Unused = 5,
+  Byte = 6
+};
 
 /// A row of a vocabulary before it is written.
 struct VocabularyEntry {
@@ -51,11 +58,13 @@ bool isAddedType(TokenType type);
 nlohmann::json addedTokensJson(const std::vector<VocabularyEntry> &vocabulary);
 
 /// A whole document for a SentencePiece BPE vocabulary.
-nlohmann::json sentencePieceDocument(const std::vector<VocabularyEntry> &vocabulary, const SentencePieceOptions &options);
+nlohmann::json sentencePieceDocument(const std::vector<VocabularyEntry> &vocabulary,
+                                     const SentencePieceOptions &options);
 
 /// Adds `post_processor` (BOS/EOS around a text).
 /// CorruptData when an id is outside the vocabulary.
-Status setPostProcessor(nlohmann::json &document, const SpecialIds &ids, const std::vector<VocabularyEntry> &vocabulary);
+Status setPostProcessor(nlohmann::json &document, const SpecialIds &ids,
+                        const std::vector<VocabularyEntry> &vocabulary);
 
 /// Adds the "fusec" object. Ends are eos, `ids.ends`, and control tokens with
 /// well-known names ("<|im_end|>", "<|eot_id|>", ...).

@@ -98,10 +98,51 @@ private:
   std::optional<std::string> inlineObstacle(MapOp map) {
     if (users[map].empty())
       return "the result leaves the graph";
-    for (Operation *user : users[map])
-      if (!isa<MapOp, ReduceOp, KVAppendOp>(user))
-        return "a reader is a contraction, which would compute it again for every tile of its result";
+    for (Operation *user : users[map]) {
+      if (isa<GatherOp>(user))
+        return "a reader takes rows by index, which needs them in memory";
+      if (auto contract = dyn_cast<ContractOp>(user))
+        if (auto obstacle = prologueObstacle(map, contract))
+          return obstacle;
+    }
     return std::nullopt;
+  }
+
+  /// Why `map` cannot be computed tile by tile in front of a contraction.
+  std::optional<std::string> prologueObstacle(MapOp map, ContractOp contract) {
+    AffineExpr lanes = contract.getMap(2).getResults().back();
+    bool rhsHasLanes = contract.getMap(1).isFunctionOfDim(cast<AffineDimExpr>(lanes).getPosition());
+    if (computesFrom(rhsHasLanes ? contract.getRhs() : contract.getLhs(), map))
+      return "it feeds the contraction's lanes, whose tiles are read as they are stored";
+    if (!contractionsBehind(map).empty())
+      return "it follows another contraction element for element and costs nothing there";
+    if (followsReduction(map))
+      return "it shares the rows, and so the kernel, of a reduction before it";
+    return std::nullopt;
+  }
+
+  /// Whether a reduction feeds the op, directly or through per-row ops.
+  bool followsReduction(MapOp map) {
+    for (Operation *producer : producers[map]) {
+      if (isa<ReduceOp>(producer))
+        return true;
+      auto before = dyn_cast<MapOp>(producer);
+      if (before && typeOf(before.getResult()).getRank() < typeOf(map.getResult()).getRank() && followsReduction(before))
+        return true;
+    }
+    return false;
+  }
+
+  /// Tiles along a contraction's lanes: how often its row operand is computed.
+  static double laneTiles(ContractOp contract, const CostModel &m) {
+    constexpr double lanes = 64;
+    return std::max(1.0, m.elements(typeOf(contract.getResult()).getDims().take_back()) / lanes);
+  }
+
+  /// How often a reader takes the whole of what it reads.
+  static double passesOf(Operation *user, const CostModel &m) {
+    auto contract = dyn_cast<ContractOp>(user);
+    return contract ? laneTiles(contract, m) : 1.0;
   }
 
   /// Where the op's own inputs are read anyway by a reader, they cost nothing more there.
@@ -125,20 +166,23 @@ private:
       // As an epilogue its main input stays in registers and there is no launch.
       if (epilogue)
         inputs -= 2 * own;
-      return Work{epilogue ? 0.0 : 1.0, own * (1.0 + users[map].size()) + inputs,
+      double reads = 0;
+      for (Operation *user : users[map])
+        reads += passesOf(user, m);
+      return Work{epilogue ? 0.0 : 1.0, own * (1.0 + reads) + inputs,
                   m.elements(typeOf(map.getResult()).getDims()) * CostModel::operationsPerElement(map)};
     });
     double recomputed = cost.secondsPerToken([&](const CostModel &m) {
       Work work;
       for (Operation *user : users[map]) {
         double evaluations = evaluationsIn(map, user, m);
-        work = work + Work{0, extraInputBytes(map, user, m), evaluations * CostModel::operationsPerElement(map)};
+        work = work + Work{0, extraInputBytes(map, user, m), evaluations * CostModel::operationsPerElement(map)} * passesOf(user, m);
       }
       return work;
     });
     std::string figures = llvm::formatv("recomputing costs {0:f3} us per token, storing {1:f3}", recomputed * 1e6, stored * 1e6);
     for (Operation *user : users[map])
-      decide(map, user, "inline", recomputed < stored, figures);
+      decide(map, user, isa<ContractOp>(user) ? "prologue" : "inline", recomputed < stored, figures);
     if (recomputed < stored)
       result.inlined.insert(map);
   }
@@ -229,10 +273,8 @@ private:
   }
 
   void place(Operation *op) {
-    if (isa<ContractOp>(op)) {
-      considerPrologue(cast<ContractOp>(op));
+    if (isa<ContractOp>(op))
       return open(op, GroupKind::Contract, {});
-    }
     if (auto map = dyn_cast<MapOp>(op))
       if (joinEpilogue(map))
         return;
@@ -366,23 +408,6 @@ private:
 
   bool dependsOn(Operation *op, int g) {
     return llvm::any_of(candidateProducers(op), [&](Operation *p) { return result.groupOf[p] == g; });
-  }
-
-  /// Elementwise ops before a contraction: computed again for every tile of the result along the lanes.
-  void considerPrologue(ContractOp op) {
-    for (Operation *producer : producers[op]) {
-      auto map = dyn_cast<MapOp>(producer);
-      if (!map)
-        continue;
-      constexpr double tile = 64;
-      double tiles = cost.secondsPerToken([&](const CostModel &m) {
-        double repeats = std::max(1.0, m.elements(typeOf(op.getResult()).getDims().take_back()) / tile);
-        return Work{0, 0, repeats * m.elements(typeOf(map.getResult()).getDims()) * CostModel::operationsPerElement(map)};
-      });
-      double stored = cost.secondsPerToken([&](const CostModel &m) { return Work{0, 2 * m.bytes(typeOf(map.getResult())), 0}; });
-      decide(map, op, "prologue", false,
-             llvm::formatv("computing it per tile costs {0:f3} us per token more, storing it {1:f3}", tiles * 1e6, stored * 1e6).str());
-    }
   }
 
   //===--------------------------------------------------------------------===//

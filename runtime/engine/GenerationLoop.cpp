@@ -3,6 +3,7 @@
 #include "runtime/engine/GenerationLoop.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace fusec::runtime {
 

@@ -18,7 +18,6 @@
 #include "runtime/engine/Sampler.h"
 #include "runtime/engine/TextStream.h"
 
-#include <chrono>
 #include <optional>
 #include <span>
 

@@ -24,6 +24,7 @@
 #include "runtime/kv/KvCache.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>

@@ -51,13 +51,13 @@ private:
 
   struct Step {
     Kind kind;
-    std::optional<Regex> pattern{};            ///< Split; ByteLevel with use_regex.
+    std::optional<Regex> pattern{};          ///< Split; ByteLevel with use_regex.
     CharacterClass characterClass = nullptr; ///< Split by a property instead of a pattern.
     Behavior behavior = Behavior::Isolated;
     bool invert = false;
-    bool addPrefixSpace = false;    ///< ByteLevel.
-    bool spellInAlphabet = false;   ///< ByteLevel that is not the last step.
-    std::string replacement{};      ///< Metaspace.
+    bool addPrefixSpace = false;  ///< ByteLevel.
+    bool spellInAlphabet = false; ///< ByteLevel that is not the last step.
+    std::string replacement{};    ///< Metaspace.
     PrependScheme prependScheme = PrependScheme::Always;
   };
   struct Segment {
@@ -74,8 +74,10 @@ private:
   static Result<Behavior> parseBehavior(const nlohmann::json &spec, const char *fallback);
 
   static Status split(const Step &step, PreTokenized &work);
-  static void findByClass(CharacterClass inClass, std::string_view text, std::vector<TextRange> &matches);
-  static void emit(const std::vector<Segment> &segments, Behavior behavior, std::vector<TextRange> &out);
+  static void findByClass(CharacterClass inClass, std::string_view text,
+                          std::vector<TextRange> &matches);
+  static void emit(const std::vector<Segment> &segments, Behavior behavior,
+                   std::vector<TextRange> &out);
   static void prefixSpaces(PreTokenized &work);
   static void replaceSpaces(const Step &step, PreTokenized &work, bool atTextStart);
 

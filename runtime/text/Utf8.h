@@ -23,10 +23,10 @@ struct TextRange {
 };
 
 struct CodePoint {
-  char32_t value;   ///< U+FFFD unless valid.
-  uint8_t length;   ///< Bytes consumed, at least 1.
+  char32_t value; ///< U+FFFD unless valid.
+  uint8_t length; ///< Bytes consumed, at least 1.
   bool valid;
-  bool truncated;   ///< Invalid only because the text ends inside the character.
+  bool truncated; ///< Invalid only because the text ends inside the character.
 };
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
@@ -48,9 +48,9 @@ bool isValidUtf8(std::string_view text);
 std::string replaceInvalidUtf8(std::string_view text);
 
 /// Character classes as Rust's `char` and Oniguruma's Unicode tables have them.
-bool isWhitespace(char32_t c);  ///< Property White_Space.
-bool isNumeric(char32_t c);     ///< Categories Nd, Nl, No.
-bool isPunctuation(char32_t c); ///< ASCII punctuation or categories P*.
+bool isWhitespace(char32_t c);    ///< Property White_Space.
+bool isNumeric(char32_t c);       ///< Categories Nd, Nl, No.
+bool isPunctuation(char32_t c);   ///< ASCII punctuation or categories P*.
 bool isWordCharacter(char32_t c); ///< Letters, marks, decimal digits, connectors.
 
 } // namespace fusec::text

@@ -44,6 +44,8 @@ private:
   Phase done = Phase::Import;
 };
 
+/// The best CPU level of this machine.
+std::string defaultLevel();
 /// Vector registers of a CPU level.
 int64_t registersOf(llvm::StringRef level);
 /// Makes MLIR's printing and timing flags known once and parses `flags`.

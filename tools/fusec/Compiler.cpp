@@ -26,12 +26,7 @@ void report(const CompileOptions &options, std::string_view stage, double fracti
 
 /// The levels asked for, else the best one this machine runs.
 std::vector<std::string> levelsOf(const CompileOptions &options) {
-  if (!options.levels.empty())
-    return options.levels;
-  for (std::string_view level : runtime::cpuLevels())
-    if (runtime::cpuSupports(level))
-      return {std::string(level)};
-  return {std::string(runtime::cpuLevels().back())};
+  return options.levels.empty() ? std::vector<std::string>{defaultLevel()} : options.levels;
 }
 
 Status makeDirectory(const fs::path &path) {
@@ -91,6 +86,13 @@ Status buildArtifact(Compilation &compilation, const CompileOptions &options) {
 }
 
 } // namespace
+
+std::string defaultLevel() {
+  for (std::string_view level : runtime::cpuLevels())
+    if (runtime::cpuSupports(level))
+      return std::string(level);
+  return std::string(runtime::cpuLevels().back());
+}
 
 std::vector<std::string> compilerPhases() {
   std::vector<std::string> names;

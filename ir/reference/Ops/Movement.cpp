@@ -57,7 +57,7 @@ Status runScatter(GraphFrame &frame, Operation *op) {
 Status runKVAppend(GraphFrame &frame, Operation *op) {
   auto append = cast<fuse::KVAppendOp>(op);
   Tensor cache = frame.get(append.getCache());
-  if (!cache.doubles() || cache.isGathered())
+  if (cache.holdsFloats() || cache.isGathered())
     return invalidArgument("the cache is not a plain tensor, so it cannot be updated in place");
   FUSEC_ASSIGN_OR_RETURN(std::vector<int64_t> sequences,
                          indexValues(frame.get(append.getSequences()), cache.dim(0), "sequence of token"));

@@ -2,6 +2,8 @@
 #include "ir/reference/AccessMap.h"
 #include "ir/reference/Ops/TileOps.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace fusec::reference {
@@ -30,9 +32,35 @@ public:
 
   int64_t numRows() const { return rows; }
   int64_t numColumns() const { return columns; }
+  int64_t numDistinct() const {
+    return (rowDim < 0 || map.isFunctionOfDim(rowDim) ? rows : 1) *
+           (columnDim < 0 || map.isFunctionOfDim(columnDim) ? columns : 1);
+  }
   /// False for lanes that only repeat another lane's element.
   bool isDistinct(int64_t row, int64_t column) const {
     return (row == 0 || map.isFunctionOfDim(rowDim)) && (column == 0 || map.isFunctionOfDim(columnDim));
+  }
+
+  /// Where the lanes of a tile lie that is wholly inside a buffer without pages.
+  struct Block {
+    int64_t position, rowStep, columnStep;
+  };
+  /// Nothing when the map is not linear along the lanes or a lane is out of range.
+  std::optional<Block> block(const Tensor &tensor, ArrayRef<int64_t> extents) const {
+    if (!linear || tensor.isGathered())
+      return std::nullopt;
+    Block found{tensor.base(), 0, 0};
+    for (size_t r = 0; r < base.size(); ++r) {
+      const int64_t acrossRows = (rows - 1) * rowStep[r], acrossColumns = (columns - 1) * columnStep[r];
+      const int64_t low = base[r] + std::min<int64_t>(0, acrossRows) + std::min<int64_t>(0, acrossColumns);
+      const int64_t high = base[r] + std::max<int64_t>(0, acrossRows) + std::max<int64_t>(0, acrossColumns);
+      if (low < 0 || high >= extents[r])
+        return std::nullopt;
+      found.position += base[r] * tensor.strides()[r];
+      found.rowStep += rowStep[r] * tensor.strides()[r];
+      found.columnStep += columnStep[r] * tensor.strides()[r];
+    }
+    return found;
   }
 
   /// The buffer index of a lane; valid until the next call.
@@ -133,15 +161,20 @@ bool isMasked(AffineMap map, ArrayRef<int64_t> index, ArrayRef<int64_t> extents)
 
 } // namespace
 
-Status runLoad(TileFrame &frame, Operation *op) {
-  auto load = cast<tile::LoadOp>(op);
-  TileBuffer &buffer = frame.buffer(load.getBuffer());
-  const TileBuffer *pages = load.getPages() ? &frame.buffer(load.getPages()) : nullptr;
-  FUSEC_ASSIGN_OR_RETURN(Shape indices, indexOperands(frame, load));
-  TileAccess access(load.getMap(), indices, lanesShape(load.getType()));
-  Lanes lanes;
-  lanes.reserve(access.numRows() * access.numColumns());
+namespace {
+
+/// Copies a block of a weight, which no program writes.
+template <typename T> void copyBlock(const T *storage, const TileAccess &access, TileAccess::Block block, double *out) {
+  for (int64_t row = 0; row < access.numRows(); ++row)
+    for (int64_t column = 0; column < access.numColumns(); ++column)
+      *out++ = storage[block.position + row * block.rowStep + column * block.columnStep];
+}
+
+/// Any tile, lane by lane. Counts the distinct elements read.
+Result<int64_t> readLanes(const TileFrame &frame, const TileBuffer &buffer, const TileBuffer *pages,
+                          TileAccess &access, Lanes &lanes) {
   int64_t distinct = 0;
+  lanes.clear();
   for (int64_t row = 0; row < access.numRows(); ++row)
     for (int64_t column = 0; column < access.numColumns(); ++column) {
       const ArrayRef<int64_t> index = access.at(row, column);
@@ -155,6 +188,29 @@ Status runLoad(TileFrame &frame, Operation *op) {
       lanes.push_back(buffer.tensor.load(position));
       distinct += access.isDistinct(row, column);
     }
+  return distinct;
+}
+
+} // namespace
+
+Status runLoad(TileFrame &frame, Operation *op) {
+  auto load = cast<tile::LoadOp>(op);
+  TileBuffer &buffer = frame.buffer(load.getBuffer());
+  const TileBuffer *pages = load.getPages() ? &frame.buffer(load.getPages()) : nullptr;
+  FUSEC_ASSIGN_OR_RETURN(Shape indices, indexOperands(frame, load));
+  TileAccess access(load.getMap(), indices, lanesShape(load.getType()));
+  Lanes lanes(access.numRows() * access.numColumns());
+  int64_t distinct = access.numDistinct();
+  // Weights and scratch have no writers to check, and most of what kernels read is weights.
+  const bool plain = !pages && !buffer.writers;
+  std::optional<TileAccess::Block> block = plain ? access.block(buffer.tensor, buffer.extents) : std::nullopt;
+  if (block && buffer.tensor.holdsFloats())
+    copyBlock(buffer.tensor.floats(), access, *block, lanes.data());
+  else if (block)
+    copyBlock(std::as_const(buffer.tensor).doubles(), access, *block, lanes.data());
+  else {
+    FUSEC_ASSIGN_OR_RETURN(distinct, readLanes(frame, buffer, pages, access, lanes));
+  }
   if (buffer.argument >= 0) {
     frame.traffic[buffer.argument].loadedElements += distinct;
     frame.traffic[buffer.argument].loadedBytes += static_cast<double>(distinct) * buffer.elementBytes;
@@ -167,7 +223,7 @@ Status runStore(TileFrame &frame, Operation *op) {
   auto store = cast<tile::StoreOp>(op);
   TileBuffer &buffer = frame.buffer(store.getBuffer());
   const TileBuffer *pages = store.getPages() ? &frame.buffer(store.getPages()) : nullptr;
-  if (!buffer.tensor.doubles())
+  if (buffer.tensor.holdsFloats())
     return invalidArgument("stores to a decoded weight");
   FUSEC_ASSIGN_OR_RETURN(Shape indices, indexOperands(frame, store));
   TileAccess access(store.getMap(), indices, lanesShape(store.getValue().getType()));

@@ -41,8 +41,11 @@ std::string objectTypeName(const Value &value) {
 Result<std::optional<Value>> Interpreter::ownAttribute(const Value &value, std::string_view name) {
   if (isPythonInternal(name) || mutates(value, name)) return std::optional<Value>(unsafe(value, name));
   if (const NativeRow *method = findMethod(value, name)) return std::optional<Value>(bindMethod(*this, value, *method));
-  if (Object *object = value.asObject()) return object->attribute(*this, name);
-  return std::optional<Value>();
+  Object *object = value.asObject();
+  if (!object) return std::optional<Value>();
+  FUSEC_ASSIGN_OR_RETURN(std::optional<Value> attribute, object->attribute(*this, name));
+  if (attribute && name.starts_with("_")) return std::optional<Value>(unsafe(value, name));
+  return attribute;
 }
 
 Result<Value> Interpreter::getAttribute(const Value &value, std::string_view name) {

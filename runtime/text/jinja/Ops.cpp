@@ -72,7 +72,9 @@ Result<std::vector<Value>> characters(Budget &budget, const Text &text) {
   for (size_t pos = 0; pos < text.size();) {
     size_t end = pos + decodeAt(text.view(), pos).length;
     FUSEC_RETURN_IF_ERROR(budget.step());
-    FUSEC_ASSIGN_OR_RETURN(Value c, makeText(budget, text.slice(pos, end)));
+    Text character = text.slice(pos, end);
+    character.markup = false; // Iterating Markup gives plain str.
+    FUSEC_ASSIGN_OR_RETURN(Value c, makeText(budget, std::move(character)));
     out.push_back(std::move(c));
     pos = end;
   }

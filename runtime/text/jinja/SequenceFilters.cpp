@@ -13,6 +13,12 @@ namespace {
 
 Result<std::vector<Value>> items(NativeCall &call) { return iterate(call.budget(), call.self); }
 
+/// map and select look at a value only when it is true: `none|map(...)` is empty.
+Result<std::vector<Value>> itemsOfTruthy(NativeCall &call) {
+  if (!call.self.truthy()) return std::vector<Value>();
+  return items(call);
+}
+
 Result<Value> generator(NativeCall &call, std::vector<Value> values) {
   return makeSequence(call.budget(), SequenceKind::Generator, std::move(values));
 }
@@ -92,7 +98,7 @@ Result<Value> pairs(NativeCall &call) {
 
 /// map(attribute='x', default=y) or map('filter', arguments...).
 Result<Value> map(NativeCall &call) {
-  FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, itemsOfTruthy(call));
   Args &args = call.rest;
   if (args.positional.empty()) {
     const Value *attribute = nullptr, *otherwise = nullptr;
@@ -121,7 +127,7 @@ template <bool wanted, bool byAttribute> Result<Value> select(NativeCall &call) 
   const auto &args = call.rest.positional;
   size_t at = byAttribute ? 1 : 0;
   if (byAttribute && args.empty()) return invalidArgument("Missing parameter for attribute name");
-  FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, itemsOfTruthy(call));
   Args more;
   if (args.size() > at) more = {{args.begin() + static_cast<std::ptrdiff_t>(at) + 1, args.end()}, call.rest.named};
   std::vector<Value> kept;

@@ -104,7 +104,17 @@ Result<Text> indentation(NativeCall &call) {
   return Text(std::string(static_cast<size_t>(std::max<int64_t>(spaces, 0)), ' '), true);
 }
 
+/// indent adds a line break first, so it fails where Python's `+=` does.
+Status checkIndentable(const Value &value) {
+  if (value.isText()) return {};
+  if (value.isUndefined()) return invalidArgument(value.undefinedMessage());
+  if (value.isList()) return invalidArgument("'list' object has no attribute 'splitlines'");
+  if (value.isTuple()) return invalidArgument("can only concatenate tuple (not \"str\") to tuple");
+  return invalidArgument("unsupported operand type(s) for +=: '" + value.typeName() + "' and 'str'");
+}
+
 Result<Value> indent(NativeCall &call) {
+  FUSEC_RETURN_IF_ERROR(checkIndentable(call.self));
   FUSEC_ASSIGN_OR_RETURN(Text prefix, indentation(call));
   FUSEC_ASSIGN_OR_RETURN(Text text, input(call));
   bool first = call.flag(1, false), blank = call.flag(2, false);
@@ -123,6 +133,11 @@ Result<Value> indent(NativeCall &call) {
 }
 
 Result<Value> truncate(NativeCall &call) {
+  if (!call.self.isText()) { // Short values of other types pass through.
+    FUSEC_ASSIGN_OR_RETURN(int64_t items, length(call.self));
+    FUSEC_ASSIGN_OR_RETURN(int64_t most, call.integer(0, 255));
+    return items <= most ? Result<Value>(call.self) : invalidArgument("truncate needs a str, found " + call.self.typeName());
+  }
   FUSEC_ASSIGN_OR_RETURN(Text text, input(call));
   FUSEC_ASSIGN_OR_RETURN(int64_t length, call.integer(0, 255));
   FUSEC_ASSIGN_OR_RETURN(int64_t leeway, call.integer(3, 5));

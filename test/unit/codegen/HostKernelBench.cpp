@@ -118,25 +118,22 @@ static void benchGemm(const std::string &level, Shape s, int64_t rows, int64_t l
 }
 
 int main(int argc, char **argv) {
+  constexpr int64_t cached = 1 << 18, streamed = 1 << 27;
   for (const std::string &level : runnableLevels()) {
     if (argc > 1 && level != argv[1])
       continue;
     std::printf("%s\n", level.c_str());
-    for (int64_t spread : {int64_t(1) << 18, int64_t(1) << 27}) {
-      benchGemv(level, {StorageType::Q4_1, 576, 1536}, 64, 32, spread);
+    for (int64_t spread : {cached, streamed}) {
+      benchGemv(level, {StorageType::Q4_1, 576, 1536}, 64, 16, spread);
+      benchGemv(level, {StorageType::Q4_1, 1536, 576}, 64, 16, spread);
       benchGemv(level, {StorageType::Q4_1, 1536, 576}, 64, 32, spread);
-      benchGemv(level, {StorageType::Q4_1, 1536, 576}, 128, 32, spread);
-      benchGemv(level, {StorageType::Q8_0, 49152, 576}, 64, 32, spread);
+      benchGemv(level, {StorageType::Q8_0, 49152, 576}, 64, 16, spread);
     }
-    for (StorageType type : {StorageType::Q4_0, StorageType::Q5_0, StorageType::Q5_1, StorageType::Q4_K,
-                             StorageType::Q5_K, StorageType::Q6_K, StorageType::F16})
-      benchGemv(level, {type, 1536, 768}, 64, 32, 1 << 27);
-    benchGemm(level, {StorageType::Q4_1, 1536, 576}, 12, 32, 8, 256);
-    benchGemm(level, {StorageType::Q4_1, 576, 1536}, 12, 32, 8, 256);
-    benchGemm(level, {StorageType::Q4_1, 576, 1536}, 12, 32, 32, 256);
-    benchGemm(level, {StorageType::Q4_1, 576, 1536}, 6, 64, 8, 256);
-    benchGemm(level, {StorageType::Q4_1, 576, 1536}, 4, 16, 8, 256);
-    benchGemm(level, {StorageType::Q4_1, 576, 1536}, 6, 16, 8, 256);
+    for (const StorageTypeInfo &type : storageTypes)
+      benchGemv(level, {type.type, 1536, 768}, 64, 16, streamed);
+    for (auto [rows, lanes] : {std::pair{12, 32}, {6, 64}, {6, 16}, {4, 16}})
+      for (auto [n, k] : {std::pair{1536, 576}, {576, 1536}})
+        benchGemm(level, {StorageType::Q4_1, n, k}, rows, lanes, 8, 256);
   }
   return 0;
 }

@@ -49,8 +49,8 @@ TEST_F(GraphPrimitivesTest, MapIndexAndQuotientMaps) {
 TEST_F(GraphPrimitivesTest, MapWithoutInputsAndScalarMap) {
   EXPECT_EQ(run(R"(
     func.func @f() -> !fuse.tensor<[], f32> {
-      %c = arith.constant 2.5 : f32
       %y = fuse.map() maps [] -> !fuse.tensor<[], f32> {
+        %c = arith.constant 2.5 : f32
         fuse.yield %c : f32
       }
       return %y : !fuse.tensor<[], f32>

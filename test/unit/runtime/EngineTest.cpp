@@ -12,8 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <numeric>
+#include <algorithm>
+#include <atomic>
 #include <random>
 
 using namespace fusec;

@@ -46,7 +46,9 @@ TEST(Detokenizer, specialTokensAndStrangeIds) {
 }
 
 TEST(Detokenizer, leadingSpaceBelongsToTheStartOfATextOnly) {
-  Tokenizer tokenizer = load(sentencePieceDocument({"\u2581", "a", "\u2581" "a"}));
+  Tokenizer tokenizer = load(sentencePieceDocument({"\u2581", "a",
+                                                    "\u2581"
+                                                    "a"}));
   std::vector<TokenId> ids{1, 261, 261};
   EXPECT_EQ(stream(tokenizer, ids), "a a");
   EXPECT_EQ(stream(tokenizer, ids, {.continuesText = true}), " a a");
@@ -55,7 +57,8 @@ TEST(Detokenizer, leadingSpaceBelongsToTheStartOfATextOnly) {
 TEST(Detokenizer, deltasJoinToDecodeForRandomIds) {
   std::mt19937 random(5);
   for (const nlohmann::json &document :
-       {byteLevelDocument({{" ", "a"}, {"\xE6", "\x97"}, {"\xA5", "\xE6"}}), sentencePieceDocument({"\u2581", "a", "\u65E5", "\u2581\u65E5"})}) {
+       {byteLevelDocument({{" ", "a"}, {"\xE6", "\x97"}, {"\xA5", "\xE6"}}),
+        sentencePieceDocument({"\u2581", "a", "\u65E5", "\u2581\u65E5"})}) {
     Tokenizer tokenizer = load(document);
     for (int round = 0; round < 3000; ++round) {
       std::vector<TokenId> ids(random() % 20);
@@ -64,7 +67,8 @@ TEST(Detokenizer, deltasJoinToDecodeForRandomIds) {
       std::string bytes;
       for (TokenId id : ids)
         bytes += tokenizer.piece(id);
-      EXPECT_EQ(stream(tokenizer, ids, {.skipSpecial = false, .continuesText = true}), replaceInvalidUtf8(bytes));
+      EXPECT_EQ(stream(tokenizer, ids, {.skipSpecial = false, .continuesText = true}),
+                replaceInvalidUtf8(bytes));
       EXPECT_EQ(stream(tokenizer, ids), tokenizer.decode(ids));
     }
   }

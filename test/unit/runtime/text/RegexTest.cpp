@@ -22,12 +22,19 @@ std::vector<std::string> matches(std::string_view pattern, const std::string &te
 using Strings = std::vector<std::string>;
 
 TEST(Regex, whiteSpaceIsUnicodes) {
-  EXPECT_EQ(matches(R"(\s+)", "a\xC2\x85" "b\xE1\xA0\x8E" "c\xE3\x80\x80"), (Strings{"\xC2\x85", "\xE3\x80\x80"})); // U+180E is none
-  EXPECT_EQ(matches(R"([^\s]+)", "ab \xC2\xA0" "c"), (Strings{"ab", "c"}));
+  EXPECT_EQ(matches(R"(\s+)", "a\xC2\x85"
+                              "b\xE1\xA0\x8E"
+                              "c\xE3\x80\x80"),
+            (Strings{"\xC2\x85", "\xE3\x80\x80"})); // U+180E is none
+  EXPECT_EQ(matches(R"([^\s]+)", "ab \xC2\xA0"
+                                 "c"),
+            (Strings{"ab", "c"}));
   EXPECT_EQ(matches(R"(\w+)", "e\xCC\x81 a_b-1"), (Strings{"e\xCC\x81", "a_b", "1"}));
 }
 
-TEST(Regex, caretAndDollarMeanLines) { EXPECT_EQ(matches(R"(^a|b$)", "ab\nab"), (Strings{"a", "b", "a", "b"})); }
+TEST(Regex, caretAndDollarMeanLines) {
+  EXPECT_EQ(matches(R"(^a|b$)", "ab\nab"), (Strings{"a", "b", "a", "b"}));
+}
 
 TEST(Regex, bracketsKeepTheirMeaning) {
   EXPECT_EQ(matches(R"([]a]+)", "]a]b"), (Strings{"]a]"}));

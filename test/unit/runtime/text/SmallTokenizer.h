@@ -17,7 +17,8 @@ namespace fusec::text::test {
 
 /// Byte-level BPE: ids 0-255 are the bytes, then one token per merge, then
 /// "<|end|>" (special) and "<think>" (added, not special).
-inline nlohmann::json byteLevelDocument(const std::vector<std::pair<std::string, std::string>> &merges) {
+inline nlohmann::json
+byteLevelDocument(const std::vector<std::pair<std::string, std::string>> &merges) {
   nlohmann::json vocabulary = nlohmann::json::object(), list = nlohmann::json::array();
   for (int byte = 0; byte < 256; ++byte)
     vocabulary[bytesToAlphabet(std::string(1, static_cast<char>(byte)))] = byte;
@@ -26,7 +27,8 @@ inline nlohmann::json byteLevelDocument(const std::vector<std::pair<std::string,
     vocabulary[bytesToAlphabet(left + right)] = next++;
     list.push_back({bytesToAlphabet(left), bytesToAlphabet(right)});
   }
-  nlohmann::json byteLevel = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  nlohmann::json byteLevel = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
   return {{"added_tokens",
            {{{"id", next}, {"content", "<|end|>"}, {"special", true}, {"normalized", false}},
             {{"id", next + 1}, {"content", "<think>"}, {"special", false}, {"normalized", false}}}},
@@ -57,15 +59,26 @@ inline nlohmann::json sentencePieceDocument(const std::vector<std::string> &piec
   auto replace = [](const char *from, const char *to) -> nlohmann::json {
     return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
   };
-  return {{"added_tokens",
-           {{{"id", 0}, {"content", "<unk>"}, {"special", true}},
-            {{"id", 1}, {"content", "<s>"}, {"special", true}},
-            {{"id", 2}, {"content", "</s>"}, {"special", true}}}},
-          {"normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace(" ", "\u2581")}}}},
-          {"decoder",
-           {{"type", "Sequence"},
-            {"decoders", {replace("\u2581", " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}, {{"type", "Strip"}, {"content", " "}, {"start", 1}}}}}},
-          {"model", {{"type", "SentencePieceBPE"}, {"byte_fallback", true}, {"unk_id", 0}, {"vocab", vocabulary}}}};
+  return {
+      {"added_tokens",
+       {{{"id", 0}, {"content", "<unk>"}, {"special", true}},
+        {{"id", 1}, {"content", "<s>"}, {"special", true}},
+        {{"id", 2}, {"content", "</s>"}, {"special", true}}}},
+      {"normalizer",
+       {{"type", "Sequence"},
+        {"normalizers", {{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace(" ", "\u2581")}}}},
+      {"decoder",
+       {{"type", "Sequence"},
+        {"decoders",
+         {replace("\u2581", " "),
+          {{"type", "ByteFallback"}},
+          {{"type", "Fuse"}},
+          {{"type", "Strip"}, {"content", " "}, {"start", 1}}}}}},
+      {"model",
+       {{"type", "SentencePieceBPE"},
+        {"byte_fallback", true},
+        {"unk_id", 0},
+        {"vocab", vocabulary}}}};
 }
 
 inline Tokenizer load(const nlohmann::json &document) {

@@ -37,9 +37,11 @@ Outcome expected(const std::vector<std::string> &stops, const std::string &text)
 }
 
 TEST(StopMatcher, storyStopsBeforeTheLittleGirl) {
-  std::vector<std::string> deltas{"Once", " upon a time", ", there was a ", "l", "itt", "le", " gir", "l named", " Lily"};
+  std::vector<std::string> deltas{"Once", " upon a time", ", there was a ", "l",    "itt",
+                                  "le",   " gir",         "l named",        " Lily"};
   EXPECT_EQ(run({"little girl"}, deltas), (Outcome{"Once upon a time, there was a ", true}));
-  EXPECT_EQ(run({"little girls"}, deltas), (Outcome{"Once upon a time, there was a little girl named Lily", false}));
+  EXPECT_EQ(run({"little girls"}, deltas),
+            (Outcome{"Once upon a time, there was a little girl named Lily", false}));
 }
 
 TEST(StopMatcher, holdsBackOnlyAPossibleBeginning) {
@@ -54,8 +56,11 @@ TEST(StopMatcher, holdsBackOnlyAPossibleBeginning) {
 }
 
 TEST(StopMatcher, stopInsideACharacter) {
-  // The stop ends in the middle of a four-byte character: it never matches whole text, but bytes are bytes.
-  EXPECT_EQ(run({"\xF0\x9F\xA6\x99"}, {"a\xF0\x9F", "\xA6\x99" "b"}), (Outcome{"a", true}));
+  // The stop ends in the middle of a four-byte character: it never matches whole text, but bytes
+  // are bytes.
+  EXPECT_EQ(run({"\xF0\x9F\xA6\x99"}, {"a\xF0\x9F", "\xA6\x99"
+                                                    "b"}),
+            (Outcome{"a", true}));
 }
 
 TEST(StopMatcher, emptyStopIsRefused) {

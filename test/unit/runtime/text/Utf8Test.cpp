@@ -1,6 +1,6 @@
 //===- Utf8Test.cpp --------------------------------------------------------===//
-#include "runtime/text/ByteLevel.h"
 #include "runtime/text/Utf8.h"
+#include "runtime/text/ByteLevel.h"
 
 #include <gtest/gtest.h>
 
@@ -26,10 +26,19 @@ TEST(Utf8, everyCodePointRoundTrips) {
 TEST(Utf8, illFormedSequencesFollowTheStandard) {
   // Table 3-8 and friends of the Unicode standard: one U+FFFD per maximal part.
   const std::string r(kReplacementCharacter);
-  EXPECT_EQ(replaceInvalidUtf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82" "A"), r + r + r + r + r + r + r + r + "A");
-  EXPECT_EQ(replaceInvalidUtf8("\xED\xA0\x80\xED\xBF\xBF\xED\xAF" "A"), r + r + r + r + r + r + r + r + "A");
-  EXPECT_EQ(replaceInvalidUtf8("\xF4\x91\x92\x93\xFF" "A\x80\xBF" "B"), r + r + r + r + r + "A" + r + r + "B");
-  EXPECT_EQ(replaceInvalidUtf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF" "A"), r + r + r + r + "A");
+  EXPECT_EQ(replaceInvalidUtf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82"
+                               "A"),
+            r + r + r + r + r + r + r + r + "A");
+  EXPECT_EQ(replaceInvalidUtf8("\xED\xA0\x80\xED\xBF\xBF\xED\xAF"
+                               "A"),
+            r + r + r + r + r + r + r + r + "A");
+  EXPECT_EQ(replaceInvalidUtf8("\xF4\x91\x92\x93\xFF"
+                               "A\x80\xBF"
+                               "B"),
+            r + r + r + r + r + "A" + r + r + "B");
+  EXPECT_EQ(replaceInvalidUtf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF"
+                               "A"),
+            r + r + r + r + "A");
 }
 
 TEST(Utf8, onlyAProperPrefixIsTruncated) {
