@@ -97,9 +97,11 @@ private:
   /// Why `map` cannot be recomputed by all its readers, or nothing.
   std::optional<std::string> inlineObstacle(MapOp map) {
     if (users[map].empty())
-      return "the result leaves the graph";
+      return "nothing reads the result";
     for (Operation *user : users[map]) {
-      if (isa<GatherOp>(user))
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        return "the result leaves the graph";
+      if (isa<GatherOp, ScatterOp>(user))
         return "a reader takes rows by index, which needs them in memory";
       if (auto contract = dyn_cast<ContractOp>(user))
         if (auto obstacle = prologueObstacle(map, contract))

@@ -1,4 +1,5 @@
 //===- ContainerMethods.cpp - methods of list, tuple, dict and numbers -------===//
+#include "runtime/text/jinja/Format.h"
 #include "runtime/text/jinja/Methods.h"
 #include "runtime/text/jinja/Native.h"
 #include "runtime/text/jinja/Ops.h"
@@ -57,7 +58,9 @@ Result<Value> listIndex(NativeCall &call) {
     FUSEC_ASSIGN_OR_RETURN(bool same, equals(call.budget(), items[static_cast<size_t>(i)], *call.get(0)));
     if (same) return Value::integer(i);
   }
-  return invalidArgument(call.self.isTuple() ? "tuple.index(x): x not in tuple" : "the value is not in list");
+  if (call.self.isTuple()) return invalidArgument("tuple.index(x): x not in tuple");
+  FUSEC_ASSIGN_OR_RETURN(Text shown, toRepr(call.budget(), *call.get(0)));
+  return invalidArgument(shown.bytes() + " is not in list");
 }
 
 Result<Value> isInteger(NativeCall &call) {

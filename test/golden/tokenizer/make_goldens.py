@@ -9,7 +9,7 @@
          (tokenizer.json may be gzip'd; a GGUF with pre "smollm" is rebuilt from
          its metadata, which needs the `gguf` package)
 
-Used versions: tokenizers 0.23.3, gguf 0.17.
+Used versions: tokenizers 0.23.3, gguf 0.19.
 """
 import gzip
 import json
