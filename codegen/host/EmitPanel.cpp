@@ -264,11 +264,11 @@ void KernelEmitter::emitPrefetch(const Access &a) {
     std::optional<LaneIndex> k = math.evaluate(a.map.getResult(1), dims, 1);
     if (!n || !k)
       return;
-    PanelPoint p = panelPoint(a.buffer, n->at, k->at, 0);
-    IndexValue chunk = math.mulConstant(math.floorDiv(p.inSuper, codeChunk), p.at.chunkBytes);
-    IndexValue where = math.add(p.superStart, f.bits ? chunk : constantIndex(0));
+    // The bytes of a panel are spread evenly over its k, near enough for this.
+    IndexValue where = math.add(math.mulConstant(math.floorDiv(n->at, panelRows), panelBytes),
+                                math.floorDiv(math.mulConstant(k->at, at.superBytes), f.superElements));
     for (int64_t line = 0; line < stepBytes; line += 64) {
-      llvm::Value *target = math.address(p.pointer, math.addConstant(where, distance + line));
+      llvm::Value *target = math.address(a.buffer.pointer, math.addConstant(where, distance + line));
       b.CreateIntrinsic(llvm::Intrinsic::prefetch, {target->getType()},
                         {target, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
     }

@@ -18,9 +18,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 namespace fusec::reference {
 namespace {
@@ -102,6 +104,9 @@ protected:
 
 /// Two f64 evaluations of some hundred operations per logit, in different orders.
 constexpr double f64Tolerance = 1e-9;
+/// Named ops hold scale and epsilon in f64, primitives as f32 constants: one
+/// relative rounding in each score and norm, through a few layers and logits below 30.
+constexpr double constantTolerance = 16 * f32Roundoff;
 
 TEST_P(StepGoldenTest, EveryLevelGivesNumpysLogits) {
   const Values graph = graphLogits(Precision::F64);
@@ -117,10 +122,11 @@ TEST_P(StepGoldenTest, EveryLevelGivesNumpysLogits) {
     EXPECT_NEAR(std::accumulate(logits, logits + vocab, 0.0), expected["sum"].get<double>(), f64Tolerance * vocab);
   }
   lower({Phase::Primitives});
-  EXPECT_LE(largestDifference(graphLogits(Precision::F64), graph), f64Tolerance);
+  const Values primitives = graphLogits(Precision::F64);
+  EXPECT_LE(largestDifference(primitives, graph), constantTolerance);
   lower({Phase::Groups, Phase::Plan});
-  EXPECT_LE(largestDifference(planLogits(Precision::F64, ids.size()), graph), f64Tolerance);
-  EXPECT_LE(largestDifference(planLogits(Precision::F64, 3), graph), f64Tolerance);
+  EXPECT_LE(largestDifference(planLogits(Precision::F64, ids.size()), primitives), f64Tolerance);
+  EXPECT_LE(largestDifference(planLogits(Precision::F64, 3), primitives), f64Tolerance);
 }
 
 /// Exact plan steps give one set of bits, however the tokens are cut into steps.
