@@ -118,8 +118,11 @@ Result<std::vector<Tensor>> interpretGraph(func::FuncOp func, ArrayRef<Tensor> i
   for (Operation &op : func.getBody().front().without_terminator())
     FUSEC_RETURN_IF_ERROR(runOp(frame, &op));
   std::vector<Tensor> results;
-  for (Value value : func.getBody().front().getTerminator()->getOperands())
+  for (Value value : func.getBody().front().getTerminator()->getOperands()) {
+    if (!isa<fuse::GraphTensorType>(value.getType()))
+      return unsupported("function '" + func.getName().str() + "' returns something that is not a fuse tensor");
     results.push_back(frame.get(value));
+  }
   return results;
 }
 

@@ -67,7 +67,7 @@ void CompileCommand::declare(CLI::App &app) {
              "Examples:\n"
              "  fusec compile model.gguf -o model.fusec\n"
              "  fusec compile model.gguf --level avx2,avx512 --dump-phases-to ir\n"
-             "  fusec compile model.gguf --compile-to fuse -o model.mlir");
+             "  fusec compile model.gguf --compile-to groups -o model.mlir");
 }
 
 Status CompileCommand::checkMlirFlags() {

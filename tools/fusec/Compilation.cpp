@@ -50,7 +50,7 @@ Status writeModule(mlir::ModuleOp module, const std::filesystem::path &path) {
   llvm::raw_fd_ostream stream(path.string(), error);
   if (error)
     return invalidArgument("cannot write '" + path.string() + "': " + error.message());
-  module->print(stream, mlir::OpPrintingFlags().enableDebugInfo(false));
+  module->print(stream, mlir::OpPrintingFlags().enableDebugInfo(true));
   return {};
 }
 
@@ -85,7 +85,7 @@ Status Compilation::enableRemarks() {
   if (options.remarksFile.empty())
     return {};
   mlir::remark::RemarkCategories categories;
-  categories.all = ".*";
+  categories.passed = categories.missed = categories.analysis = categories.failed = ".*";
   auto policy = std::make_unique<mlir::remark::RemarkEmittingPolicyAll>();
   if (failed(mlir::remark::enableOptimizationRemarksWithLLVMStreamer(context, options.remarksFile.string(),
                                                                      llvm::remarks::Format::YAML, std::move(policy), categories)))

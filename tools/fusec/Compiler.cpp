@@ -41,7 +41,7 @@ Status writeIR(mlir::ModuleOp module, const fs::path &path) {
   llvm::raw_fd_ostream stream(path.string(), error);
   if (error)
     return invalidArgument("cannot write '" + path.string() + "': " + error.message());
-  module->print(stream);
+  module->print(stream, mlir::OpPrintingFlags().enableDebugInfo(true));
   return {};
 }
 

@@ -102,43 +102,59 @@ Result<LaneProgram> compileCombine(fuse::ReduceOp reduce, Precision precision) {
   return LaneProgram::compile(reduce.getCombine().front(), precision, widened);
 }
 
+/// What a reduction reads, and what it writes.
+struct Reduction {
+  std::vector<Tensor> inputs, results;
+  std::vector<double> identities;
+  bool zeroWhenEmpty;
+  Precision precision;
+
+  static Result<Reduction> create(GraphFrame &frame, fuse::ReduceOp op);
+  /// Writes a lane's carrier as result element `at`.
+  void write(int64_t at, Fold &fold, int64_t lane);
+};
+
+Result<Reduction> Reduction::create(GraphFrame &frame, fuse::ReduceOp op) {
+  Reduction r{{}, {}, {}, op.getNumerics().getEmpty() == fuse::EmptyPolicy::Zero, frame.precision};
+  for (auto [c, input] : llvm::enumerate(op.getInputs())) {
+    // A gathered input has no strides along dimension 0.
+    r.inputs.push_back(frame.get(input).isGathered() ? frame.get(input).clone() : frame.get(input));
+    FUSEC_ASSIGN_OR_RETURN(std::vector<double> identity, constantValues(op.getInit()[c], 1));
+    r.identities.push_back(identity[0]);
+    FUSEC_ASSIGN_OR_RETURN(Tensor result, frame.make(op.getResult(c)));
+    r.results.push_back(std::move(result));
+  }
+  return r;
+}
+
+void Reduction::write(int64_t at, Fold &fold, int64_t lane) {
+  const bool zero = zeroWhenEmpty && fold.isIdentity(lane);
+  for (size_t c = 0; c < results.size(); ++c) {
+    const double value = zero ? 0.0 : fold.carrier(c, lane);
+    results[c].doubles()[at] = precision == Precision::Exact ? roundTo(results[c].element(), value) : value;
+  }
+}
+
 } // namespace
 
 Status runReduce(GraphFrame &frame, Operation *op) {
   auto reduce = cast<fuse::ReduceOp>(op);
   FUSEC_ASSIGN_OR_RETURN(LaneProgram combine, compileCombine(reduce, frame.precision));
-  // A gathered input has no strides along dimension 0.
-  std::vector<Tensor> dense;
-  for (Value input : reduce.getInputs())
-    dense.push_back(frame.get(input).isGathered() ? frame.get(input).clone() : frame.get(input));
+  FUSEC_ASSIGN_OR_RETURN(Reduction reduction, Reduction::create(frame, reduce));
   std::vector<const Tensor *> inputs;
-  std::vector<double> identities;
-  std::vector<Tensor> results;
-  for (size_t c = 0; c < dense.size(); ++c) {
-    inputs.push_back(&dense[c]);
-    FUSEC_ASSIGN_OR_RETURN(std::vector<double> identity, constantValues(reduce.getInit()[c], 1));
-    identities.push_back(identity[0]);
-    FUSEC_ASSIGN_OR_RETURN(Tensor result, frame.make(reduce.getResult(c)));
-    results.push_back(std::move(result));
-  }
-  const Split split = splitDims(dense[0].shape(), reduce.getDims());
+  for (const Tensor &input : reduction.inputs)
+    inputs.push_back(&input);
+  const Split split = splitDims(inputs[0]->shape(), reduce.getDims());
   const std::vector<Shape> deltas = reducedDeltas(split, inputs);
-  const bool zeroWhenEmpty = reduce.getNumerics().getEmpty() == fuse::EmptyPolicy::Zero;
-  Fold fold(combine, inputs, identities);
-  std::vector<Shape> bases;
+  Fold fold(combine, inputs, reduction.identities);
+  std::vector<Shape> bases; // one per lane: positions of its first elements
   int64_t written = 0;
   auto flush = [&] {
     fold.start(static_cast<int64_t>(bases.size()));
     for (const Shape &delta : deltas)
       fold.step(bases, delta);
-    for (int64_t lane = 0; lane < static_cast<int64_t>(bases.size()); ++lane, ++written) {
-      const bool zero = zeroWhenEmpty && fold.isIdentity(lane);
-      for (size_t c = 0; c < results.size(); ++c) {
-        const double value = zero ? 0.0 : fold.carrier(c, lane);
-        results[c].doubles()[written] =
-            frame.precision == Precision::Exact ? roundTo(results[c].element(), value) : value;
-      }
-    }
+    for (int64_t lane = 0; lane < static_cast<int64_t>(bases.size()); ++lane)
+      reduction.write(written++, fold, lane);
     bases.clear();
   };
   FUSEC_RETURN_IF_ERROR(forEachIndex(split.kept, [&](ArrayRef<int64_t> index) {
@@ -151,8 +167,8 @@ Status runReduce(GraphFrame &frame, Operation *op) {
     return Status();
   }));
   flush();
-  for (size_t c = 0; c < results.size(); ++c)
-    frame.set(reduce.getResult(c), std::move(results[c]));
+  for (size_t c = 0; c < reduction.results.size(); ++c)
+    frame.set(reduce.getResult(c), std::move(reduction.results[c]));
   return {};
 }
 
