@@ -2,9 +2,13 @@
 //
 // For every k in order: the rhs pieces of row k, then for every row m the lhs
 // element spread over the lanes, and one fused multiply-add per piece. Operands
-// that are lazy loads are read here, element by element. A single row against
-// packed weights takes as many pieces together as the registers hold: a piece
-// needs its sums, scales, minima and code words at hand.
+// that are lazy loads are read here, element by element.
+//
+// Dots that share their lhs (the two halves of a gated unit) run side by side:
+// an lhs element is spread once, and there are more independent sums to hide
+// latency. A single row against packed weights is a stream: its pieces go in
+// groups as large as the registers allow, since each needs its sum, scale,
+// minimum and code word at hand.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/host/KernelEmitter.h"
@@ -16,45 +20,99 @@ using namespace fusec::tile;
 
 namespace fusec::codegen {
 
-void KernelEmitter::emitDot(DotOp op) {
-  TileShape lhsShape = shapeOf(op.getLhs().getType()), shape = shapeOf(op.getType());
-  auto lazy = [&](Value v) -> std::optional<Access> {
-    if (values.count(v))
-      return std::nullopt;
-    auto load = v.getDefiningOp<LoadOp>();
-    return load ? std::optional(access(load)) : std::nullopt;
+/// A dot operand: a lazy load or pieces in registers.
+struct KernelEmitter::DotOperand {
+  std::optional<Access> load;
+  Pieces pieces;
+  TileShape shape;
+};
+
+/// One dot of a group that shares its lhs.
+struct KernelEmitter::DotTask {
+  DotOp op;
+  DotOperand rhs;
+  Pieces acc;
+};
+
+KernelEmitter::DotOperand KernelEmitter::dotOperand(Value v) {
+  DotOperand operand;
+  operand.shape = shapeOf(v.getType());
+  auto load = v.getDefiningOp<LoadOp>();
+  if (load && !values.count(v))
+    operand.load = access(load);
+  else
+    operand.pieces = pieces(v);
+  return operand;
+}
+
+/// One row against packed weights that are decoded on the way.
+static bool isStream(DotOp op) {
+  auto load = op.getRhs().getDefiningOp<LoadOp>();
+  return load && cast<BufferType>(load.getBuffer().getType()).getLayout() == Layout::Panel &&
+         cast<VectorType>(op.getType()).getDimSize(0) == 1;
+}
+
+/// Dots right after `op` that can run together with it: the same lhs, operands
+/// known before `op`, and all sums in registers.
+SmallVector<DotOp> KernelEmitter::together(DotOp op) {
+  SmallVector<DotOp> dots{op};
+  TileShape shape = shapeOf(op.getType());
+  auto isReady = [&](Value v) {
+    Operation *definition = v.getDefiningOp();
+    return !definition || definition->getBlock() != op->getBlock() || definition->isBeforeInBlock(op);
   };
-  std::optional<Access> lhs = lazy(op.getLhs()), rhs = lazy(op.getRhs());
-  Pieces lhsPieces = lhs ? Pieces() : pieces(op.getLhs()), rhsPieces = rhs ? Pieces() : pieces(op.getRhs());
-  Pieces acc = pieces(op.getAcc());
-  int64_t perRow = shape.piecesPerRow(), group = perRow;
-  bool decodes = rhs && rhs->buffer.type.getLayout() == Layout::Panel;
-  if (decodes && shape.rows == 1) { // a single row streams its weights once
-    emitPrefetch(*rhs);
-    group = level.decodedAtOnce;
+  for (Operation *next = op->getNextNode(); next && isa<LoadOp, DotOp>(next); next = next->getNextNode()) {
+    auto dot = dyn_cast<DotOp>(next);
+    auto load = dot ? dot.getRhs().getDefiningOp<LoadOp>() : LoadOp();
+    int64_t columns = (dots.size() + 1) * shape.piecesPerRow();
+    bool fits = isStream(op) || (shape.rows + 1) * columns + 2 <= level.registers;
+    if (load && fits && dot.getLhs() == op.getLhs() && dot.getType() == op.getType() && isStream(dot) == isStream(op) &&
+        isReady(dot.getAcc()) && llvm::all_of(load->getOperands(), isReady))
+      dots.push_back(dot);
   }
-  for (int64_t first = 0; first < perRow; first += group)
-    for (int64_t k = 0; k < lhsShape.lanes; ++k) {
-      int64_t end = std::min(first + group, perRow);
+  return dots;
+}
+
+llvm::Value *KernelEmitter::dotElement(const DotOperand &lhs, int64_t m, int64_t k) {
+  if (lhs.load)
+    return loadScalar(*lhs.load, m, k);
+  llvm::Value *piece = lhs.pieces[m * lhs.shape.piecesPerRow() + k / lhs.shape.width];
+  return b.CreateExtractElement(piece, k % lhs.shape.width);
+}
+
+void KernelEmitter::emitDot(DotOp op) {
+  if (values.count(op)) // ran together with an earlier one
+    return;
+  TileShape shape = shapeOf(op.getType());
+  DotOperand lhs = dotOperand(op.getLhs());
+  SmallVector<DotTask, 1> tasks;
+  for (DotOp dot : together(op))
+    tasks.push_back({dot, dotOperand(dot.getRhs()), pieces(dot.getAcc())});
+  bool isStreamed = isStream(op);
+  int64_t perRow = shape.piecesPerRow(), columns = perRow * tasks.size();
+  int64_t group = isStreamed ? level.decodedAtOnce : columns;
+  for (DotTask &task : tasks)
+    if (isStreamed && task.rhs.load)
+      emitPrefetch(*task.rhs.load);
+  for (int64_t first = 0; first < columns; first += group)
+    for (int64_t k = 0; k < lhs.shape.lanes; ++k) {
+      int64_t end = std::min(first + group, columns);
       Pieces row;
-      for (int64_t p = first; p < end; ++p)
-        row.push_back(rhs ? loadPiece(*rhs, k, p * shape.width, shape.width) : rhsPieces[k * perRow + p]);
+      for (int64_t c = first; c < end; ++c) {
+        DotOperand &rhs = tasks[c / perRow].rhs;
+        int64_t p = c % perRow;
+        row.push_back(rhs.load ? loadPiece(*rhs.load, k, p * shape.width, shape.width) : rhs.pieces[k * perRow + p]);
+      }
       for (int64_t m = 0; m < shape.rows; ++m) {
-        llvm::Value *element;
-        if (lhs) {
-          element = loadScalar(*lhs, m, k);
-        } else {
-          llvm::Value *piece = lhsPieces[m * lhsShape.piecesPerRow() + k / lhsShape.width];
-          element = b.CreateExtractElement(piece, k % lhsShape.width);
-        }
-        llvm::Value *spread = splat(element, shape.width);
-        for (int64_t p = first; p < end; ++p) {
-          llvm::Value *&c = acc[m * perRow + p];
-          c = b.CreateIntrinsic(llvm::Intrinsic::fma, {c->getType()}, {spread, row[p - first], c});
+        llvm::Value *spread = splat(dotElement(lhs, m, k), shape.width);
+        for (int64_t c = first; c < end; ++c) {
+          llvm::Value *&sum = tasks[c / perRow].acc[m * perRow + c % perRow];
+          sum = b.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {spread, row[c - first], sum});
         }
       }
     }
-  bind(op, std::move(acc));
+  for (DotTask &task : tasks)
+    bind(task.op, std::move(task.acc));
 }
 
 } // namespace fusec::codegen

@@ -14,13 +14,14 @@ struct HostLevel {
   std::string_view features; ///< Extra LLVM features.
   unsigned vectorBits;       ///< Widest register.
   int64_t lanes;             ///< f32 in it: the widest piece of a tile.
+  int64_t registers;         ///< Vector registers.
   bool hasTableLookup;       ///< One instruction looks 16 floats up by 16 indices.
   int64_t decodedAtOnce;     ///< Pieces of weights decoded side by side without spilling.
 };
 
 inline constexpr HostLevel hostLevels[] = {
-    {"avx2", "x86-64-v3", "", 256, 8, false, 2},
-    {"avx512", "x86-64-v4", "", 512, 16, true, 4},
+    {"avx2", "x86-64-v3", "", 256, 8, 16, false, 2},
+    {"avx512", "x86-64-v4", "", 512, 16, 32, true, 4},
 };
 
 /// The row called `name`, or null.

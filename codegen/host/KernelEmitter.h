@@ -139,6 +139,11 @@ private:
   llvm::Value *shiftWords(llvm::Value *words, const IndexValue &bits, int64_t left);
 
   // Products.
+  struct DotOperand;
+  struct DotTask;
+  llvm::SmallVector<tile::DotOp> together(tile::DotOp op);
+  DotOperand dotOperand(mlir::Value v);
+  llvm::Value *dotElement(const DotOperand &lhs, int64_t m, int64_t k);
   void emitDot(tile::DotOp op);
   void emitPrefetch(const Access &rhs);
 

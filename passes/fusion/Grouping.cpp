@@ -264,6 +264,25 @@ private:
     return false;
   }
 
+  /// Whether `op` reads a result of group `g` at other coordinates than the kernel has at hand.
+  bool readsOutOfPlace(Operation *op, int g) {
+    auto map = dyn_cast<MapOp>(op);
+    if (!map)
+      return false;
+    for (auto [i, input] : llvm::enumerate(map.getInputs())) {
+      Operation *def = input.getDefiningOp();
+      auto it = def ? result.groupOf.find(def) : result.groupOf.end();
+      if (it == result.groupOf.end() || it->second != g)
+        continue;
+      unsigned rank = typeOf(input).getRank(), dims = map.getMap(i).getNumDims();
+      AffineMap inPlace = AffineMap::getMultiDimIdentityMap(dims, map.getContext()).getMajorSubMap(std::min(rank, dims));
+      bool isKept = result.groups[g].kind == GroupKind::Contract || isa<ReduceOp>(def); // others are computed again anywhere
+      if (isKept && map.getMap(i) != inPlace)
+        return true;
+    }
+    return false;
+  }
+
   void join(Operation *op, int g) {
     result.groups[g].ops.push_back(op);
     result.groupOf[op] = g;
@@ -314,6 +333,10 @@ private:
         decide(p, map, "epilogue", false, "the op does not read the contraction's result element for element");
     for (Operation *producer : behind) {
       int g = result.groupOf[producer];
+      if (readsOutOfPlace(map, g)) {
+        decide(producer, map, "epilogue", false, "the op also reads the contraction at other coordinates");
+        continue;
+      }
       mergeSideBySide(map, g);
       if (returnsThroughOthers(map, g)) {
         decide(producer, map, "epilogue", false, "another input depends on this kernel through a different one");
@@ -358,6 +381,10 @@ private:
       bool fits = ArrayRef<Dim>(group.rows) == ArrayRef<Dim>(rows) || (isa<MapOp>(op) && ArrayRef<Dim>(group.rows) == full);
       if (!fits) {
         decide(producer, op, "row", false, "the kernels number their programs by different dimensions");
+        continue;
+      }
+      if (readsOutOfPlace(op, g)) {
+        decide(producer, op, "row", false, "the op reads the reduction of another row");
         continue;
       }
       if (returnsThroughOthers(op, g)) {

@@ -63,6 +63,8 @@ private:
     SmallVector<unsigned> summed = op.getSummedDims();
     if (summed.size() != 1)
       return op.emitError("a contraction over ") << summed.size() << " dimensions has no kernel form, expected 1";
+    if (!op.getNumerics().getAccumulate().isF32())
+      return op.emitError("a contraction accumulates in f32, not in ") << op.getNumerics().getAccumulate();
     space.extents = op.getIterationExtents();
     space.k = summed.front();
     space.result = op.getMap(2);

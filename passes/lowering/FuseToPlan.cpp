@@ -62,6 +62,8 @@ FailureOr<SmallVector<KernelGroup>> collectGroups(func::FuncOp function) {
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (fusec::isIndexOnly(&op) || op.hasAttr("inline"))
       continue;
+    if (isa<ScatterOp>(op))
+      return op.emitError("scatter has no kernel form");
     auto number = op.getAttrOfType<IntegerAttr>("group");
     if (!number)
       return op.emitError("has no group; run --fuse-form-groups first");

@@ -106,6 +106,8 @@ private:
     Dim dim = typeOf(op.getInputs().front()).getDims().back();
     if (op.getDims().size() != 1 || op.getDims().front() != typeOf(op.getInputs().front()).getRank() - 1)
       return op.emitError("only reductions over the last dimension have a kernel form");
+    if (failed(checkNumerics(op)))
+      return failure();
     int64_t lanes = rowLanes(dim, target.page);
     SmallVector<Value> init;
     for (Attribute attr : op.getInit()) {
@@ -127,6 +129,19 @@ private:
     if (failed(pass))
       return failure();
     foldLanes(op, *pass);
+    return success();
+  }
+
+  /// What this form keeps: lane partials in the element type, the identity for an empty row.
+  static LogicalResult checkNumerics(ReduceOp op) {
+    NumericsAttr numerics = op.getNumerics();
+    if (numerics.getOrder() == Order::Sequential)
+      return op.emitError("a row kernel adds in lanes, which order = sequential forbids");
+    if (numerics.getEmpty() != EmptyPolicy::Identity)
+      return op.emitError("a row kernel gives the identity for an empty row, not empty = zero");
+    for (Value input : op.getInputs())
+      if (typeOf(input).getElementType() != numerics.getAccumulate())
+        return op.emitError("a row kernel accumulates in ") << typeOf(input).getElementType() << ", not in " << numerics.getAccumulate();
     return success();
   }
 

@@ -291,6 +291,10 @@ Value TileEvaluator::load(Value value, AffineMap map, Frame &frame, Location loc
       break;
     }
   }
+  if (Operation *def = access.base.getDefiningOp(); def && isa<ContractOp, ReduceOp>(def) && computes(def)) {
+    emitError(loc, "reads a result of its own kernel at other coordinates than it is computed");
+    return {};
+  }
   SmallVector<Value> indices(access.lead);
   llvm::append_range(indices, frame.indices);
   Value buffer = arguments.get(access.base, loc);

@@ -5,6 +5,7 @@
 // about 1000 times the error of a float32 evaluation: float32 must give them all.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/text/Tokenizer.h"
 #include "test/e2e/CompiledModels.h"
 #include "test/e2e/ModelFiles.h"
 #include "tools/fusec/Compiler.h"

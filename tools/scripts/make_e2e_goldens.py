@@ -12,7 +12,7 @@ takes no part. The file holds
              f32_error       largest |float32 evaluation - float64 evaluation| over the whole row
              greedy, gaps    24 greedy ids and first minus second choice at each step
   perplexity                 first 16384 tokens of tinyshakespeare in windows of 1024 that start from
-                             nothing, as `fusec eval --context-window 1024` cuts them: ids_sha256 (of
+                             nothing, as `fusec eval --context-window 1024` cuts them: first_ids, ids_sha256 (of
                              little-endian int32), per window the sum of -log p of its 1023 scored tokens
 
 Needs: numpy, gguf, tokenizers. Takes about ten minutes on one core.
@@ -105,7 +105,7 @@ def perplexity_record(ids, model):
     scored = len(ids) - len(sums)
     return {
         "tokens": len(ids), "window": WINDOW, "scored": scored, "window_nll": sums,
-        "ids_sha256": hashlib.sha256(np.array(ids, "<i4").tobytes()).hexdigest(),
+        "first_ids": ids[:16], "ids_sha256": hashlib.sha256(np.array(ids, "<i4").tobytes()).hexdigest(),
         "perplexity": round(math.exp(sum(sums) / scored), 6)}
 
 

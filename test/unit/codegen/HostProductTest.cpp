@@ -93,3 +93,56 @@ TEST(HostProduct, GemmOfEveryStorageType) {
       checkProduct(kernels, "gemm", {type.type, 40, 512, 5}, 3);
     }
 }
+
+/// Two products that share x, as a gated unit has them: y = (x A) * (x B).
+static std::string gatedText(int64_t n, int64_t k, int64_t rows, int64_t lanes, int64_t step) {
+  auto str = [](int64_t v) { return std::to_string(v); };
+  std::string x = "!tile.buffer<[ragged(T), " + str(k) + "], f32>", y = "!tile.buffer<[ragged(T), " + str(n) + "], f32>";
+  std::string w = "!tile.buffer<[" + str(n) + ", " + str(k) + "], f32, panel, q4_1>";
+  std::string acc = "vector<" + str(rows) + "x" + str(lanes) + "xf32>", xa = "vector<" + str(rows) + "x" + str(step) + "xf32>";
+  std::string wb = "vector<" + str(step) + "x" + str(lanes) + "xf32>";
+  auto load = [&](const std::string &name) {
+    return "    %w" + name + " = tile.load %" + name + "[%k, %n] map affine_map<(k, n) -> (n, k)> : " + w + " -> " + wb + "\n";
+  };
+  return "tile.kernel @gated grid [#tile.axis<[ragged(T)] by " + str(rows) + ">, #tile.axis<[" + str(n) + "] by " + str(lanes) + ">] {\n"
+         "^bb0(%x: " + x + ", %a: " + w + ", %b: " + w + ", %y: " + y + "):\n"
+         "  %t = tile.origin 0\n  %n = tile.origin 1\n"
+         "  %c0 = arith.constant 0 : index\n  %step = arith.constant " + str(step) + " : index\n"
+         "  %end = arith.constant " + str(k) + " : index\n"
+         "  %zero = arith.constant dense<0.0> : " + acc + "\n"
+         "  %p:2 = scf.for %k = %c0 to %end step %step iter_args(%pa = %zero, %pb = %zero) -> (" + acc + ", " + acc + ") {\n"
+         "    %xa = tile.load %x[%t, %k] map affine_map<(t, k) -> (t, k)> : " + x + " -> " + xa + "\n" + load("a") +
+         "    %da = tile.dot %xa, %wa, %pa : " + xa + ", " + wb + " -> " + acc + "\n" + load("b") +
+         "    %db = tile.dot %xa, %wb, %pb : " + xa + ", " + wb + " -> " + acc + "\n"
+         "    scf.yield %da, %db : " + acc + ", " + acc + "\n  }\n"
+         "  %o = arith.mulf %p#0, %p#1 : " + acc + "\n"
+         "  tile.store %o, %y[%t, %n] map affine_map<(t, n) -> (t, n)> : " + acc + ", " + y + "\n"
+         "  tile.return\n}\n";
+}
+
+TEST(HostProduct, GatedPairsRunTogether) {
+  int64_t n = 72, k = 96, T = 7;
+  for (const std::string &level : runnableLevels())
+    for (auto [rows, lanes] : {std::pair{1, 32}, {4, 32}, {6, 16}, {12, 64}}) {
+      LoadedKernels kernels(gatedText(n, k, rows, lanes, 32), level);
+      ASSERT_EQ(kernels.error(), "");
+      TestWeights a(StorageType::Q4_1, n, k, 1), c(StorageType::Q4_1, n, k, 2);
+      GuardedBuffer x(T * k * 4), y(T * n * 4);
+      for (int64_t i = 0; i < T * k; ++i)
+        x.as<float>()[i] = noise(i);
+      kernels.run("gated", {x.as(), a.packed.as(), c.packed.as(), y.as()}, {T, 1, 1, 1, 64},
+                  ceilDiv(T, rows) * ceilDiv(n, lanes));
+      int64_t wrong = 0;
+      for (int64_t t = 0; t < T; ++t)
+        for (int64_t j = 0; j < n; ++j) {
+          float p = 0, q = 0;
+          for (int64_t i = 0; i < k; ++i) {
+            p = std::fma(x.as<float>()[t * k + i], a.values[j * k + i], p);
+            q = std::fma(x.as<float>()[t * k + i], c.values[j * k + i], q);
+          }
+          wrong += y.as<float>()[t * n + j] != p * q;
+        }
+      EXPECT_EQ(wrong, 0) << level << " " << rows << "x" << lanes;
+      EXPECT_TRUE(y.slackIsUntouched());
+    }
+}
