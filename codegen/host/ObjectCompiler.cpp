@@ -3,6 +3,7 @@
 
 #include "codegen/host/SharedLinker.h"
 
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/IR/Verifier.h"
@@ -111,7 +112,9 @@ Status dumpKernel(KernelOp kernel, llvm::Module &module, llvm::TargetMachine &ma
   kernel->print(out);
   FUSEC_RETURN_IF_ERROR(writeText(folder / (name + ".mlir"), text));
   FUSEC_RETURN_IF_ERROR(writeText(folder / (name + suffix + ".ll"), printed(module)));
-  FUSEC_ASSIGN_OR_RETURN(std::string assembly, generate(module, machine, llvm::CodeGenFileType::AssemblyFile));
+  // Generating code rewrites the module; the object must not depend on whether somebody looked.
+  std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+  FUSEC_ASSIGN_OR_RETURN(std::string assembly, generate(*copy, machine, llvm::CodeGenFileType::AssemblyFile));
   return writeText(folder / (name + suffix + ".s"), assembly);
 }
 

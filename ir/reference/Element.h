@@ -25,14 +25,15 @@ struct ElementInfo {
   Element element;
   const char *name; ///< Spelling in IR.
   bool isFloat;
-  int bits;         ///< Width in memory.
+  int bits; ///< Width in memory.
 };
 
 inline constexpr ElementInfo elements[] = {
-    {Element::F64, "f64", true, 64},  {Element::F32, "f32", true, 32},  {Element::F16, "f16", true, 16},
-    {Element::BF16, "bf16", true, 16}, {Element::I64, "i64", false, 64}, {Element::I32, "i32", false, 32},
-    {Element::I16, "i16", false, 16}, {Element::I8, "i8", false, 8},    {Element::I1, "i1", false, 1},
-    {Element::Index, "index", false, 64},
+    {Element::F64, "f64", true, 64},  {Element::F32, "f32", true, 32},
+    {Element::F16, "f16", true, 16},  {Element::BF16, "bf16", true, 16},
+    {Element::I64, "i64", false, 64}, {Element::I32, "i32", false, 32},
+    {Element::I16, "i16", false, 16}, {Element::I8, "i8", false, 8},
+    {Element::I1, "i1", false, 1},    {Element::Index, "index", false, 64},
 };
 
 constexpr const ElementInfo &info(Element e) { return elements[static_cast<size_t>(e)]; }

@@ -15,11 +15,21 @@ struct OpRow {
 };
 
 constexpr OpRow opRows[] = {
-    {"fuse.attention", runAttention}, {"fuse.constant", runConstant}, {"fuse.contract", runContract},
-    {"fuse.gather", runGather},       {"fuse.kv_append", runKVAppend}, {"fuse.linear", runLinear},
-    {"fuse.map", runMap},             {"fuse.reduce", runReduce},     {"fuse.reshape", runReshape},
-    {"fuse.rms_norm", runRMSNorm},    {"fuse.rope", runRope},         {"fuse.scatter", runScatter},
-    {"fuse.softmax", runSoftmax},     {"fuse.swiglu", runSwiglu},     {"fuse.view", runView},
+    {"fuse.attention", runAttention},
+    {"fuse.constant", runConstant},
+    {"fuse.contract", runContract},
+    {"fuse.gather", runGather},
+    {"fuse.kv_append", runKVAppend},
+    {"fuse.linear", runLinear},
+    {"fuse.map", runMap},
+    {"fuse.reduce", runReduce},
+    {"fuse.reshape", runReshape},
+    {"fuse.rms_norm", runRMSNorm},
+    {"fuse.rope", runRope},
+    {"fuse.scatter", runScatter},
+    {"fuse.softmax", runSoftmax},
+    {"fuse.swiglu", runSwiglu},
+    {"fuse.view", runView},
     {"fuse.weight", runWeight},
 };
 
@@ -38,8 +48,9 @@ Status runOp(GraphFrame &frame, Operation *op) {
 
 Status bindArguments(GraphFrame &frame, func::FuncOp func, ArrayRef<Tensor> inputs) {
   if (inputs.size() != func.getNumArguments())
-    return invalidArgument("function '" + func.getName().str() + "' takes " + std::to_string(func.getNumArguments()) +
-                           " inputs, found " + std::to_string(inputs.size()));
+    return invalidArgument("function '" + func.getName().str() + "' takes " +
+                           std::to_string(func.getNumArguments()) + " inputs, found " +
+                           std::to_string(inputs.size()));
   for (auto [argument, input] : llvm::zip(func.getArguments(), inputs)) {
     const std::string what = "argument " + std::to_string(argument.getArgNumber());
     auto type = dyn_cast<fuse::GraphTensorType>(argument.getType());
@@ -47,7 +58,8 @@ Status bindArguments(GraphFrame &frame, func::FuncOp func, ArrayRef<Tensor> inpu
       return unsupported(what + " is not a fuse tensor");
     FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(type.getElementType()));
     if (element != input.element())
-      return invalidArgument(what + " holds " + info(input.element()).name + ", expected " + info(element).name);
+      return invalidArgument(what + " holds " + info(input.element()).name + ", expected " +
+                             info(element).name);
     FUSEC_RETURN_IF_ERROR(frame.environment.bind(type.getDims(), input.shape(), what));
     frame.set(argument, input);
   }
@@ -84,16 +96,18 @@ Result<Shape> Environment::extents(ArrayRef<fuse::Dim> dims) const {
   return shape;
 }
 
-Status Environment::bind(ArrayRef<fuse::Dim> dims, ArrayRef<int64_t> shape, const std::string &what) {
+Status Environment::bind(ArrayRef<fuse::Dim> dims, ArrayRef<int64_t> shape,
+                         const std::string &what) {
   if (dims.size() != shape.size())
     return invalidArgument(what + " has rank " + std::to_string(shape.size()) + ", expected " +
                            std::to_string(dims.size()));
   for (auto [dim, extent] : llvm::zip(dims, shape)) {
-    const int64_t expected =
-        dim.isStatic() ? dim.size : symbols.try_emplace(dim.symbol.getValue(), extent).first->second;
+    const int64_t expected = dim.isStatic()
+                                 ? dim.size
+                                 : symbols.try_emplace(dim.symbol.getValue(), extent).first->second;
     if (expected != extent)
-      return invalidArgument(what + " has shape " + toString(shape) + ", expected " + std::to_string(expected) +
-                             " for " + fuse::toString(dim));
+      return invalidArgument(what + " has shape " + toString(shape) + ", expected " +
+                             std::to_string(expected) + " for " + fuse::toString(dim));
   }
   return {};
 }
@@ -109,8 +123,8 @@ Result<Tensor> GraphFrame::make(Value value) const {
   return Tensor::filled(element, shape, 0.0);
 }
 
-Result<std::vector<Tensor>> interpretGraph(func::FuncOp func, ArrayRef<Tensor> inputs, const Environment &environment,
-                                           Precision precision) {
+Result<std::vector<Tensor>> interpretGraph(func::FuncOp func, ArrayRef<Tensor> inputs,
+                                           const Environment &environment, Precision precision) {
   if (func.isExternal() || !llvm::hasSingleElement(func.getBody()))
     return unsupported("function '" + func.getName().str() + "' has no single block to run");
   GraphFrame frame(environment, precision);
@@ -120,7 +134,8 @@ Result<std::vector<Tensor>> interpretGraph(func::FuncOp func, ArrayRef<Tensor> i
   std::vector<Tensor> results;
   for (Value value : func.getBody().front().getTerminator()->getOperands()) {
     if (!isa<fuse::GraphTensorType>(value.getType()))
-      return unsupported("function '" + func.getName().str() + "' returns something that is not a fuse tensor");
+      return unsupported("function '" + func.getName().str() +
+                         "' returns something that is not a fuse tensor");
     results.push_back(frame.get(value));
   }
   return results;

@@ -43,8 +43,10 @@ struct Environment {
   Result<Tensor> stackedWeight(mlir::ArrayAttr names);
   /// The extents of dimensions; NotFound for a symbol without value.
   Result<Shape> extents(llvm::ArrayRef<fuse::Dim> dims) const;
-  /// Gives symbols without value the extents of `shape`; InvalidArgument when it does not fit `dims`.
-  Status bind(llvm::ArrayRef<fuse::Dim> dims, llvm::ArrayRef<int64_t> shape, const std::string &what);
+  /// Gives symbols without value the extents of `shape`; InvalidArgument when it does not fit
+  /// `dims`.
+  Status bind(llvm::ArrayRef<fuse::Dim> dims, llvm::ArrayRef<int64_t> shape,
+              const std::string &what);
 };
 
 /// Runs a function of fuse ops on one tensor per argument; gives one per returned value.

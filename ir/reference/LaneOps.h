@@ -16,7 +16,8 @@
 namespace fusec::reference {
 
 struct LaneInstruction;
-using LaneFunction = void (*)(const LaneInstruction &, const double *const *in, double *out, int64_t n);
+using LaneFunction = void (*)(const LaneInstruction &, const double *const *in, double *out,
+                              int64_t n);
 
 /// An elementwise op, ready to run.
 struct LaneInstruction {

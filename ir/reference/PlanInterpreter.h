@@ -6,8 +6,8 @@
 //   inputs.buffers["tokens"] = ...;            // every input, by name
 //   inputs.buffers["k.0"] = pool;              // every cache: [pages, P, H, D]
 //   env.symbols["C"] = 64;                     // what no input's shape tells
-//   FUSEC_ASSIGN_OR_RETURN(PlanRun run, interpretPlan(module, program, inputs, env, Precision::Exact));
-//   run.outputs["logits"]
+//   FUSEC_ASSIGN_OR_RETURN(PlanRun run, interpretPlan(module, program, inputs, env,
+//   Precision::Exact)); run.outputs["logits"]
 //
 // Slots are modelled by poison: before a launch writes a buffer, all other
 // buffers of its slot become NaN, so that a wrong memory plan shows. Caches are
@@ -45,10 +45,12 @@ struct PlanOptions {
   std::function<void(const LaunchRecord &, llvm::ArrayRef<Tensor>)> afterLaunch;
 };
 
-Result<PlanRun> interpretPlan(mlir::ModuleOp module, plan::ProgramOp program, const PlanInputs &inputs,
-                              const Environment &environment, Precision precision, const PlanOptions &options = {});
+Result<PlanRun> interpretPlan(mlir::ModuleOp module, plan::ProgramOp program,
+                              const PlanInputs &inputs, const Environment &environment,
+                              Precision precision, const PlanOptions &options = {});
 
 /// The variant a kernel picks for the symbols; NotFound when a condition's symbol has no value.
-Result<tile::KernelOp> pickVariant(mlir::ModuleOp module, plan::KernelOp kernel, const Environment &environment);
+Result<tile::KernelOp> pickVariant(mlir::ModuleOp module, plan::KernelOp kernel,
+                                   const Environment &environment);
 
 } // namespace fusec::reference

@@ -13,8 +13,8 @@ Tensor vectorOf(std::vector<double> values) {
 Result<StepInputs> SequenceHistory::append(llvm::ArrayRef<Chunk> chunks, LogitRows rows) {
   for (const Chunk &chunk : chunks)
     if (chunk.sequence < 0 || chunk.sequence >= count())
-      return invalidArgument("sequence " + std::to_string(chunk.sequence) + " does not exist, there are " +
-                             std::to_string(count()));
+      return invalidArgument("sequence " + std::to_string(chunk.sequence) +
+                             " does not exist, there are " + std::to_string(count()));
   std::vector<double> tokens, positions, sequences, outputRows;
   StepInputs inputs;
   for (const Chunk &chunk : chunks) {

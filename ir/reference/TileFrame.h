@@ -13,7 +13,7 @@ using Lanes = std::vector<double>;
 struct TileBuffer {
   tile::BufferType type;
   Tensor tensor;
-  Shape extents;  ///< Logical: [S, C, H, D] for a paged buffer.
+  Shape extents;         ///< Logical: [S, C, H, D] for a paged buffer.
   int64_t argument = -1; ///< Block argument number, or -1 for scratch.
   double elementBytes = 0;
   /// Per storage element the number + 1 of the program that wrote it; shared
@@ -42,8 +42,8 @@ public:
 
   Environment environment;
   const Precision precision;
-  int32_t program = 0;    ///< Linear number of the running program.
-  Shape origins;          ///< Its origin along each axis.
+  int32_t program = 0; ///< Linear number of the running program.
+  Shape origins;       ///< Its origin along each axis.
   std::vector<Traffic> traffic;
 
 private:

@@ -64,7 +64,8 @@ FUSEC_ALWAYS_INLINE void chainSingles(const Problem<W> &p, int64_t n) {
   for (size_t i = 0; i < p.x.size(); ++i) {
     const float x = static_cast<float>(p.x[i]);
     for (int64_t r = 0; r < Rows; ++r)
-      acc[r] = __builtin_fmaf(x, static_cast<float>(rows[r * p.nStep + static_cast<int64_t>(i) * p.kStep]), acc[r]);
+      acc[r] = __builtin_fmaf(
+          x, static_cast<float>(rows[r * p.nStep + static_cast<int64_t>(i) * p.kStep]), acc[r]);
   }
   for (int64_t r = 0; r < Rows; ++r)
     p.acc[n + r] = acc[r];

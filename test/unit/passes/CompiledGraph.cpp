@@ -1,0 +1,168 @@
+//===- CompiledGraph.cpp - graph text, compiled and interpreted --------------===//
+#include "test/unit/passes/CompiledGraph.h"
+
+#include "ir/InitAllDialects.h"
+#include "passes/Pipelines.h"
+#include "test/unit/passes/HostMemory.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+
+#include <atomic>
+#include <unistd.h>
+
+namespace fusec::differential {
+
+using namespace reference;
+
+namespace {
+
+constexpr std::pair<std::string_view, int64_t> registersOfLevel[] = {{"avx2", 16}, {"avx512", 32}};
+
+int64_t registersOf(std::string_view level) {
+  for (auto [name, registers] : registersOfLevel)
+    if (name == level)
+      return registers;
+  return 16;
+}
+
+std::filesystem::path freshLibrary() {
+  static std::atomic<int> counter = 0;
+  return std::filesystem::temp_directory_path() /
+         ("fusec-differential-" + std::to_string(getpid()) + "-" + std::to_string(counter++) + ".so");
+}
+
+} // namespace
+
+CompiledGraph::CompiledGraph(const std::string &text, std::string_view level) : library(freshLibrary()) {
+  context.disableMultithreading();
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  std::string diagnostics;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
+    if (d.getSeverity() == mlir::DiagnosticSeverity::Error)
+      diagnostics += d.str() + "\n";
+    return mlir::success();
+  });
+  Status status = compile(text, level);
+  if (!status.ok())
+    message = status.message() + (diagnostics.empty() ? "" : ": " + diagnostics) + "\nof\n" + text;
+}
+
+CompiledGraph::~CompiledGraph() {
+  module.reset();
+  std::error_code ignored;
+  std::filesystem::remove(library, ignored);
+}
+
+Status CompiledGraph::compile(const std::string &text, std::string_view level) {
+  graph = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  if (!graph)
+    return invalidArgument("the graph does not parse");
+  makeWeights();
+  FUSEC_RETURN_IF_ERROR(lower(level));
+  codegen::HostOptions options;
+  options.lowering.symbols.assign(std::begin(symbolOrder), std::end(symbolOrder));
+  options.lowering.pageTokens = pageTokens;
+  options.threads = 1;
+  FUSEC_ASSIGN_OR_RETURN(kernels, codegen::compileHost(*lowered, level, library, options));
+  FUSEC_ASSIGN_OR_RETURN(runtime::HostModule loaded, runtime::HostModule::load(library));
+  module.emplace(std::move(loaded));
+  return {};
+}
+
+Status CompiledGraph::lower(std::string_view level) {
+  lowered = graph->clone();
+  mlir::PassManager passes(&context);
+  for (Phase phase : {Phase::Primitives, Phase::Groups, Phase::Plan})
+    buildPhase(passes, phase, {registersOf(level), pageTokens});
+  if (failed(passes.run(*lowered)))
+    return invalidArgument("the passes fail");
+  return {};
+}
+
+/// Random blocks for every stored tensor that the graph names.
+void CompiledGraph::makeWeights() {
+  graph->walk([&](fuse::WeightOp op) {
+    auto type = mlir::cast<fuse::GraphTensorType>(op.getResult().getType());
+    const std::string name = mlir::cast<mlir::StringAttr>(op.getNames()[0]).str();
+    Shape shape;
+    for (const fuse::Dim &dim : type.getDims())
+      shape.push_back(dim.size);
+    const int64_t rows = shape.size() == 2 ? shape[0] : 1;
+    weights.try_emplace(name, *type.getStorage(), rows, shape.back(), std::hash<std::string>()(name) % 65536);
+    weightShapes[name] = shape;
+  });
+}
+
+plan::ProgramOp CompiledGraph::program() const {
+  return *mlir::ModuleOp(*lowered).getOps<plan::ProgramOp>().begin();
+}
+
+int64_t CompiledGraph::launches() const {
+  auto ops = program().getOps<plan::LaunchOp>();
+  return std::distance(ops.begin(), ops.end());
+}
+
+Environment CompiledGraph::environment(const Step &step) const {
+  Environment environment;
+  for (const auto &symbol : step.symbols)
+    environment.symbols[symbol.first()] = symbol.second;
+  environment.page = pageTokens;
+  environment.weight = [this](llvm::StringRef name) -> Result<Tensor> {
+    auto it = weights.find(name.str());
+    if (it == weights.end())
+      return notFound("no stored tensor '" + name.str() + "'");
+    return Tensor::fromFloats(weightShapes.at(name.str()), it->second.values);
+  };
+  return environment;
+}
+
+Result<StepResult> CompiledGraph::interpret(const Step &step, Precision precision) const {
+  auto function = *mlir::ModuleOp(*graph).getOps<mlir::func::FuncOp>().begin();
+  std::vector<Tensor> arguments;
+  StepResult result;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    const std::string name = function.getArgAttrOfType<mlir::StringAttr>(i, "fuse.name").str();
+    if (auto input = step.inputs.find(name); input != step.inputs.end()) {
+      arguments.push_back(input->second);
+    } else if (auto cache = step.caches.find(name); cache != step.caches.end()) {
+      arguments.push_back(cache->second.clone());
+      result.caches[name] = arguments.back(); // updated in place
+    } else {
+      return notFound("the step has no '" + name + "'");
+    }
+  }
+  FUSEC_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                         interpretGraph(function, arguments, environment(step), precision));
+  result.output = outputs.front();
+  for (auto &[name, cache] : result.caches)
+    for (int64_t s = 0; s < cache.dim(0); ++s)
+      for (int64_t c = step.lengths[s]; c < cache.dim(1); ++c)
+        for (int64_t i = 0; i < cache.dim(2) * cache.dim(3); ++i)
+          cache.set({s, c, i / cache.dim(3), i % cache.dim(3)}, 0.0);
+  return result;
+}
+
+Result<StepResult> CompiledGraph::interpretAsPlan(const Step &step, Precision precision, const PlanOptions &options,
+                                                  uint32_t seed) const {
+  PlanInputs inputs;
+  for (const auto &input : step.inputs)
+    inputs.buffers[input.first()] = input.second;
+  const PageTable table(step, seed);
+  inputs.buffers["block_table"] = Tensor::fromValues(Element::I32, {table.sequences, table.columns},
+                                                     {table.entries.begin(), table.entries.end()});
+  for (const auto &cache : step.caches)
+    inputs.buffers[cache.first()] = pagePool(cache.second, step, table, seed);
+  FUSEC_ASSIGN_OR_RETURN(PlanRun run, interpretPlan(*lowered, program(), inputs, environment(step), precision, options));
+  StepResult result;
+  result.output = run.outputs.begin()->second;
+  for (const auto &cache : step.caches)
+    result.caches[cache.first().str()] =
+        fromPool(inputs.buffers[cache.first()], step, table, cache.second.dim(1));
+  return result;
+}
+
+} // namespace fusec::differential
