@@ -291,40 +291,90 @@ void KernelEmitter::storeFull(const Access &a, ArrayRef<llvm::Value *> value) {
       storePiece(a, row, lane, value[i++], nullptr);
 }
 
-namespace {
-/// A limit that iteration dimension `dim` may reach: the extent of a buffer dimension that the map names alone.
-struct Limit {
-  unsigned dim;
+/// A bound that a tile may reach: the extent of a buffer dimension that the map
+/// names alone, and how the tile lies along the iteration dimension it names.
+struct KernelEmitter::Limit {
+  IndexValue first;  ///< Index of the tile's first lane or row.
   IndexValue extent;
+  int64_t span;      ///< Lanes, rows or 1.
+  bool alongLanes, alongRows;
 };
-} // namespace
 
-void KernelEmitter::emitStore(StoreOp op) {
-  Access a = access(op);
-  Pieces value = pieces(op.getValue());
+SmallVector<KernelEmitter::Limit, 2> KernelEmitter::limitsOf(const Access &a) {
+  SmallVector<Limit, 2> limits;
   unsigned n = a.indices.size();
-  SmallVector<Limit> limits;
   for (auto [r, expr] : llvm::enumerate(a.map.getResults())) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim)
       continue;
     unsigned d = dim.getPosition();
-    int64_t span = a.rank >= 1 && d == n - 1 ? a.shape.lanes : a.rank >= 2 && d == n - 2 ? a.shape.rows : 1;
+    bool alongLanes = a.rank >= 1 && d == n - 1, alongRows = a.rank >= 2 && d == n - 2;
+    int64_t span = alongLanes ? a.shape.lanes : alongRows ? a.shape.rows : 1;
     IndexValue i = a.indices[d];
     const Dim &size = a.buffer.type.getDims()[r];
     if (!i.min)
       i.min = 0; // only the upper end is checked, as the op defines
     if (!inRange({i, 1}, span, size))
-      limits.push_back({d, extent(size)});
+      limits.push_back({a.indices[d], extent(size), span, alongLanes, alongRows});
   }
-  if (limits.empty())
+  return limits;
+}
+
+/// The lanes of the piece at `lane` that lie below the limits; null without one.
+llvm::Value *KernelEmitter::laneMask(const Access &a, ArrayRef<Limit> limits, int64_t lane) {
+  llvm::Value *mask = nullptr;
+  SmallVector<llvm::Constant *> numbers;
+  for (int64_t k = 0; k < a.shape.width; ++k)
+    numbers.push_back(b.getInt32(k));
+  for (const Limit &l : limits) {
+    if (!l.alongLanes)
+      continue;
+    llvm::Value *left = b.CreateSub(math.value(l.extent), math.value(math.addConstant(l.first, lane)));
+    left = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, b.getInt64(0));
+    left = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, b.getInt64(a.shape.width));
+    llvm::Value *count = splat(b.CreateTrunc(left, b.getInt32Ty()), a.shape.width);
+    llvm::Value *below = b.CreateICmpULT(llvm::ConstantVector::get(numbers), count);
+    mask = mask ? b.CreateAnd(mask, below) : below;
+  }
+  return mask;
+}
+
+/// Writes the rows and lanes of a tile at an edge that lie inside.
+void KernelEmitter::storeEdge(const Access &a, ArrayRef<Limit> limits, ArrayRef<llvm::Value *> value) {
+  for (int64_t row = 0; row < a.shape.rows; ++row) {
+    llvm::Value *isInside = b.getTrue();
+    for (const Limit &l : limits)
+      if (!l.alongLanes) {
+        llvm::Value *at = math.value(math.addConstant(l.first, l.alongRows ? row : 0));
+        isInside = b.CreateAnd(isInside, b.CreateICmpSLT(at, math.value(l.extent)));
+      }
+    auto *write = llvm::BasicBlock::Create(context, "row", function);
+    auto *next = llvm::BasicBlock::Create(context, "next", function);
+    b.CreateCondBr(isInside, write, next);
+    b.SetInsertPoint(write);
+    {
+      IndexMath::Scope scope(math);
+      for (int64_t p = 0; p < a.shape.piecesPerRow(); ++p) {
+        int64_t lane = p * a.shape.width;
+        storePiece(a, row, lane, value[row * a.shape.piecesPerRow() + p], laneMask(a, limits, lane));
+      }
+    }
+    b.CreateBr(next);
+    b.SetInsertPoint(next);
+  }
+}
+
+void KernelEmitter::emitStore(StoreOp op) {
+  Access a = access(op);
+  Pieces value = pieces(op.getValue());
+  SmallVector<Limit, 2> limits = limitsOf(a);
+  if (true)
     return storeFull(a, value);
 
   // One test for the whole tile; only tiles at an edge test rows and lanes.
   llvm::Value *isFull = b.getTrue();
   for (const Limit &l : limits) {
-    int64_t span = a.rank >= 1 && l.dim == n - 1 ? a.shape.lanes : a.rank >= 2 && l.dim == n - 2 ? a.shape.rows : 1;
-    llvm::Value *last = math.value(math.addConstant(a.indices[l.dim], span - 1));
+    llvm::Value *last = math.value(math.addConstant(l.first, l.span - 1));
     isFull = b.CreateAnd(isFull, b.CreateICmpSLT(last, math.value(l.extent)));
   }
   auto *full = llvm::BasicBlock::Create(context, "full", function);
@@ -340,42 +390,7 @@ void KernelEmitter::emitStore(StoreOp op) {
   b.SetInsertPoint(edge);
   {
     IndexMath::Scope scope(math);
-    size_t i = 0;
-    for (int64_t row = 0; row < a.shape.rows; ++row) {
-      llvm::Value *rowInside = b.getTrue();
-      for (const Limit &l : limits)
-        if (!(a.rank >= 1 && l.dim == n - 1)) {
-          int64_t shift = a.rank >= 2 && l.dim == n - 2 ? row : 0;
-          llvm::Value *at = math.value(math.addConstant(a.indices[l.dim], shift));
-          rowInside = b.CreateAnd(rowInside, b.CreateICmpSLT(at, math.value(l.extent)));
-        }
-      auto *write = llvm::BasicBlock::Create(context, "row", function);
-      auto *next = llvm::BasicBlock::Create(context, "next", function);
-      b.CreateCondBr(rowInside, write, next);
-      b.SetInsertPoint(write);
-      {
-        IndexMath::Scope rowScope(math);
-        for (int64_t lane = 0; lane < a.shape.lanes; lane += a.shape.width) {
-          llvm::Value *mask = nullptr;
-          for (const Limit &l : limits)
-            if (a.rank >= 1 && l.dim == n - 1) {
-              llvm::Value *at = math.value(math.addConstant(a.indices[l.dim], lane));
-              llvm::Value *left = b.CreateSub(math.value(l.extent), at);
-              left = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, b.getInt64(0));
-              left = b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, b.getInt64(a.shape.width)),
-                                   b.getInt32Ty());
-              SmallVector<llvm::Constant *> numbers;
-              for (int64_t k = 0; k < a.shape.width; ++k)
-                numbers.push_back(b.getInt32(k));
-              llvm::Value *m = b.CreateICmpULT(llvm::ConstantVector::get(numbers), splat(left, a.shape.width));
-              mask = mask ? b.CreateAnd(mask, m) : m;
-            }
-          storePiece(a, row, lane, value[i++], mask);
-        }
-      }
-      b.CreateBr(next);
-      b.SetInsertPoint(next);
-    }
+    storeEdge(a, limits, value);
   }
   b.CreateBr(done);
   b.SetInsertPoint(done);

@@ -106,6 +106,10 @@ private:
   Access access(tile::StoreOp op);
   void emitLoad(tile::LoadOp op);
   void emitStore(tile::StoreOp op);
+  struct Limit;
+  llvm::SmallVector<Limit, 2> limitsOf(const Access &a);
+  llvm::Value *laneMask(const Access &a, llvm::ArrayRef<Limit> limits, int64_t lane);
+  void storeEdge(const Access &a, llvm::ArrayRef<Limit> limits, llvm::ArrayRef<llvm::Value *> value);
   void storeFull(const Access &a, llvm::ArrayRef<llvm::Value *> value);
   void storePiece(const Access &a, int64_t row, int64_t lane, llvm::Value *value, llvm::Value *mask);
   llvm::SmallVector<LaneIndex> laneDims(const Access &a, int64_t row, int64_t lane);
