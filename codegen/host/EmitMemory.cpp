@@ -368,7 +368,7 @@ void KernelEmitter::emitStore(StoreOp op) {
   Access a = access(op);
   Pieces value = pieces(op.getValue());
   SmallVector<Limit, 2> limits = limitsOf(a);
-  if (true)
+  if (limits.empty())
     return storeFull(a, value);
 
   // One test for the whole tile; only tiles at an edge test rows and lanes.

@@ -73,8 +73,10 @@ ContractTile activationTile(const TileTarget &target, int64_t rows, const Dim &l
   ContractTile tile;
   tile.step = stepFor(summed, 16, 16);
   for (int64_t wanted : {64, 32, 16}) {
-    tile.lanes = clampLanes(wanted, lanes);
+    tile.lanes = lanes.isStatic() ? stepFor(lanes, wanted, wanted) : clampLanes(wanted, lanes);
     tile.rows = rowsFor(target, 1, tile.lanes, rows);
+    while (rows % tile.rows != 0)
+      --tile.rows;
     if (tile.rows == rows)
       break;
   }

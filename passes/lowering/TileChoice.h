@@ -34,7 +34,8 @@ int64_t rowLanes(const fuse::Dim &dim, int64_t page);
 llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t contractions, const fuse::Dim &lanes,
                                             const fuse::Dim &summed, StorageType storage);
 
-/// The tile for a contraction of two activations with `rows` rows in reach.
+/// The tile for a contraction of two activations with `rows` rows in reach. It divides static extents:
+/// rows and lanes may be merged into one dimension of the result (heads), where no bound masks the rest.
 ContractTile activationTile(const TileTarget &target, int64_t rows, const fuse::Dim &lanes, const fuse::Dim &summed);
 
 } // namespace fusec

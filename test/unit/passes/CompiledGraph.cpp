@@ -5,8 +5,10 @@
 #include "passes/Pipelines.h"
 #include "test/unit/passes/HostMemory.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 
 #include <atomic>
 #include <unistd.h>

@@ -1,7 +1,10 @@
 //===- HostMemory.cpp - the buffers of one step in guarded memory -------------===//
 #include "test/unit/passes/HostMemory.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <random>
 
 namespace fusec::differential {
 
