@@ -74,6 +74,8 @@ bool KernelEmitter::inRange(const LaneIndex &index, int64_t width, const Dim &di
 std::optional<SmallVector<LaneIndex>> KernelEmitter::bufferIndices(const Access &a, int64_t row, int64_t lane,
                                                                    int64_t width, bool clampRange) {
   SmallVector<LaneIndex> dims = laneDims(a, row, lane), result;
+  if (width == 1 && !dims.empty())
+    dims.back().stride = 0; // one lane has no neighbour: any map of it is a plain index
   for (auto [r, expr] : llvm::enumerate(a.map.getResults())) {
     std::optional<LaneIndex> at = math.evaluate(expr, dims, width);
     if (!at)

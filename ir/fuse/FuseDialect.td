@@ -61,7 +61,8 @@ def Fuse_NumericsAttr : Fuse_Attr<"Numerics", "numerics"> {
     order (what `contract` kernels keep, so that results do not depend on the
     tile or the number of rows); `lanes` means a fixed number of interleaved
     partial results combined by a fixed tree; `any` is unrestricted. `empty`
-    says what a reduction over no element gives.
+    says what a reduction gives over no element, or over none but its identity
+    (a fully masked row): the identity, or zero.
 
     ```mlir
     #fuse.numerics<accumulate = f32, order = sequential, empty = identity>

@@ -51,7 +51,7 @@ def Fuse_RMSNormOp : Fuse_SugarOp<"rms_norm"> {
     - C2: epsilon is not negative.
 
     ```mlir
-    %y = fuse.rms_norm %x, %w epsilon 1.0e-5 : !fuse.tensor<[ragged(T), 64], f32>, !fuse.tensor<[64], f32, f32>
+    %y = fuse.rms_norm %x, %w epsilon 1.0e-5 : !fuse.tensor<[ragged(T), 64], f32>, !fuse.tensor<[64], f32, f32> -> !fuse.tensor<[ragged(T), 64], f32>
     ```
   }];
   let arguments = (ins Fuse_AnyTensor:$x, Fuse_AnyTensor:$w, F64Attr:$epsilon);
@@ -136,7 +136,7 @@ def Fuse_SoftmaxOp : Fuse_SugarOp<"softmax"> {
     - C1: the result has the type of `x`.
 
     ```mlir
-    %y = fuse.softmax %x : !fuse.tensor<[sym(N), 7], f32>
+    %y = fuse.softmax %x : !fuse.tensor<[sym(N), 7], f32> -> !fuse.tensor<[sym(N), 7], f32>
     ```
   }];
   let arguments = (ins Fuse_AnyTensor:$x);

@@ -88,10 +88,9 @@ private:
 
   SmallVector<ContractTile> tiles() {
     const Dim &lanes = space.extents[space.n], &summed = space.extents[space.k];
-    auto stored = typeOf(laneOperand(contracts.front())).getStorage();
     bool isWeight = laneOperand(contracts.front()).getDefiningOp<WeightOp>() && space.others.empty() && space.m;
     if (isWeight)
-      return weightTiles(target, contracts.size(), lanes, summed, *stored);
+      return weightTiles(target, contracts.size(), lanes, summed);
     int64_t rows = space.m && space.extents[*space.m].isStatic() ? space.extents[*space.m].size : 1;
     return {activationTile(target, rows, lanes, summed)};
   }

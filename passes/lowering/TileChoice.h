@@ -32,7 +32,7 @@ int64_t rowLanes(const fuse::Dim &dim, int64_t page);
 /// Tiles for contractions with stored weights, by number of rows; the last has no limit.
 /// `contractions` are computed side by side, `lanes` is the extent along the lanes.
 llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t contractions, const fuse::Dim &lanes,
-                                            const fuse::Dim &summed, StorageType storage);
+                                            const fuse::Dim &summed);
 
 /// The tile for a contraction of two activations with `rows` rows in reach. It divides static extents:
 /// rows and lanes may be merged into one dimension of the result (heads), where no bound masks the rest.

@@ -1,6 +1,8 @@
 //===- Traffic.cpp ---------------------------------------------------------------------===//
 #include "passes/report/Traffic.h"
 
+#include "passes/report/KernelUse.h"
+
 #include "runtime/schema/PanelLayout.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -10,39 +12,6 @@ using namespace mlir;
 namespace fusec {
 
 namespace {
-
-/// What a kernel does with one argument.
-struct Use {
-  bool read = false, written = false;
-  bool gathered = false; ///< The first dimension is indexed by a loaded value.
-};
-
-bool isLoadedIndex(Value index) {
-  auto cast = index.getDefiningOp<arith::IndexCastOp>();
-  return cast && cast.getIn().getDefiningOp<tile::LoadOp>();
-}
-
-/// Whether the access takes single slices of dimension 0 by a loaded index.
-bool isGather(tile::BufferType type, ValueRange indices, AffineMap map) {
-  auto first = dyn_cast<AffineDimExpr>(map.getResult(0));
-  return first && !type.isPaged() && isLoadedIndex(indices[first.getPosition()]);
-}
-
-SmallVector<Use> usesOf(tile::KernelOp kernel) {
-  SmallVector<Use> uses(kernel.getBody().getNumArguments());
-  kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<tile::LoadOp>(op)) {
-      if (auto arg = dyn_cast<BlockArgument>(load.getBuffer()); arg && arg.getOwner()->getParentOp() == kernel) {
-        uses[arg.getArgNumber()].read = true;
-        uses[arg.getArgNumber()].gathered |= isGather(cast<tile::BufferType>(arg.getType()), load.getIndices(), load.getMap());
-      }
-    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
-      if (auto arg = dyn_cast<BlockArgument>(store.getBuffer()); arg && arg.getOwner()->getParentOp() == kernel)
-        uses[arg.getArgNumber()].written = true;
-    }
-  });
-  return uses;
-}
 
 double extentOf(const fuse::Dim &dim, const StepSizes &sizes) {
   return static_cast<double>(dim.isStatic() ? dim.size : sizes.lookup(dim.symbol.getValue()));

@@ -1,6 +1,7 @@
 //===- VerifyLevels.cpp - what may not survive each level ---------------------------===//
 #include "ir/plan/PlanDialect.h"
 #include "passes/Passes.h"
+#include "passes/report/KernelUse.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -43,7 +44,8 @@ struct VerifyPlan : fusec::impl::VerifyPlanPassBase<VerifyPlan> {
       module.emitError("expected one plan.program, found ") << programs.size();
       return signalPassFailure();
     }
-    if (failed(checkLaunches(module, programs.front())) || failed(checkSlots(programs.front())))
+    plan::ProgramOp program = programs.front();
+    if (failed(checkLaunches(module, program)) || failed(checkWrites(module, program)) || failed(checkSlots(program)))
       signalPassFailure();
   }
 
@@ -60,6 +62,26 @@ struct VerifyPlan : fusec::impl::VerifyPlanPassBase<VerifyPlan> {
         if (TypeRange(body.getBody().getArgumentTypes()) != TypeRange(launch.getBuffers().getTypes()))
           return launch.emitError("passes other buffers than ") << variant.getKernel() << " takes";
       }
+    }
+    return success();
+  }
+
+  /// Activations and outputs are written before a launch reads them.
+  static LogicalResult checkWrites(ModuleOp module, plan::ProgramOp program) {
+    SymbolTable symbols(module);
+    llvm::DenseSet<Value> written;
+    for (auto launch : program.getOps<plan::LaunchOp>()) {
+      auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
+      auto last = cast<plan::VariantAttr>(kernel.getVariants().getValue().back());
+      auto uses = fusec::usesOf(symbols.lookup<tile::KernelOp>(last.getKernel().getValue()));
+      for (auto [use, buffer] : llvm::zip(uses, launch.getBuffers())) {
+        auto declared = buffer.getDefiningOp<plan::BufferOp>();
+        if (use.read && declared.getSlot() && !written.contains(buffer))
+          return launch.emitError("reads buffer '") << declared.getName() << "' before anything was written to it";
+      }
+      for (auto [use, buffer] : llvm::zip(uses, launch.getBuffers()))
+        if (use.written)
+          written.insert(buffer);
     }
     return success();
   }

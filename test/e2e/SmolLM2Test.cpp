@@ -6,14 +6,13 @@
 //
 // Tolerance. A proven bound (gamma_k per contraction, propagated through 30
 // layers) exceeds the logits themselves, so it would accept anything. What is
-// known instead is `f32_error`: the largest error over the whole row of one
-// float32 evaluation of the same prompt (numpy, single-precision BLAS). fusec is
-// another float32 evaluation with other summation orders, which accumulates
-// each contraction in one chain where BLAS keeps several partial sums. Its
-// error is a draw from a similar distribution; 4 times the larger of the
-// prompt's own f32_error and the median over the prompts is allowed, which is
-// about 1e-5 of the largest logit. That is a statement about this model and
-// these prompts, not a theorem.
+// known instead is `f32_error`: the largest error over the whole row, against
+// float64, of two float32 evaluations of the same prompt in numpy, one with
+// short and one with long partial sums in its BLAS. fusec is a third float32
+// evaluation with its own summation order, whose error is a draw from a similar
+// distribution: 4 times f32_error is allowed, about 1e-5 of the largest logit.
+// That is a statement about this model and these prompts, not a theorem. The
+// ratio found is 0.7 to 2.2 (a property of the test's XML output).
 //
 //===----------------------------------------------------------------------===//
 #include "test/e2e/CompiledModels.h"
@@ -33,17 +32,7 @@ const nlohmann::json &goldens() {
   return document;
 }
 
-double medianError() {
-  std::vector<double> errors;
-  for (const nlohmann::json &prompt : goldens()["prompts"])
-    errors.push_back(prompt["f32_error"]);
-  std::sort(errors.begin(), errors.end());
-  return errors[errors.size() / 2];
-}
-
-double tolerance(const nlohmann::json &prompt) {
-  return 4 * std::max(prompt["f32_error"].get<double>(), medianError());
-}
+double tolerance(const nlohmann::json &prompt) { return 4 * prompt["f32_error"].get<double>(); }
 
 class SmolLM2 : public testing::TestWithParam<std::string> {
 protected:
@@ -74,6 +63,8 @@ TEST_P(SmolLM2, LogitsAgreeWithNumpy) {
 }
 
 TEST_P(SmolLM2, GreedyIds) {
+  if (GetParam() != hostLevels().front())
+    GTEST_SKIP() << "for time, only at the best level";
   for (const nlohmann::json &prompt : goldens()["prompts"]) {
     const auto expected = prompt["greedy"].get<std::vector<TokenId>>();
     const auto gaps = prompt["gaps"].get<std::vector<double>>();

@@ -7,8 +7,9 @@
 // Tolerance: `f32_error` of the record is the largest error over all positions
 // of one float32 evaluation (numpy). fusec is another one, in other summation
 // orders; 4 times that error is allowed. It is measured, not a proven bound
-// (which would be larger than the differences a wrong feature makes); each of
-// the features changes logits by more than 0.1.
+// (which would be larger than the differences a wrong feature makes). Leaving
+// out any of the features changes logits by more than 1, and even a rotary base
+// that is 1 % off or an epsilon of 1e-6 in place of 1e-5 by more than 1e-4.
 //
 //===----------------------------------------------------------------------===//
 #include "test/e2e/CompiledModels.h"

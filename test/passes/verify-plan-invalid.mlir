@@ -39,3 +39,18 @@ plan.kernel @k0 [#plan.variant<@k0_all>]
 
 // expected-error @below {{only tile kernels, plan kernels and a program may be left}}
 func.func private @graph()
+
+// -----
+
+plan.program @step page 64 {
+  %a = plan.buffer activation "a" slot 0 : !tile.buffer<[4], f32>
+  // expected-error @below {{reads buffer 'a' before anything was written to it}}
+  plan.launch @k0(%a) "first" : !tile.buffer<[4], f32>
+}
+tile.kernel @k0_all grid [#tile.axis<[1] by 1>] {
+^bb0(%x: !tile.buffer<[4], f32>):
+  %c0 = arith.constant 0 : index
+  %v = tile.load %x[%c0] map affine_map<(d0) -> (d0)> : !tile.buffer<[4], f32> -> f32
+  tile.return
+}
+plan.kernel @k0 [#plan.variant<@k0_all>]

@@ -39,6 +39,9 @@ struct CompileOptions {
   std::function<void(std::string_view stage, double fraction)> progress;
 };
 
+/// The library the compiler half lives in; its content is part of every cache key.
+std::filesystem::path compilerLibrary();
+
 /// Names of the phases for compileFrom and compileTo, in order.
 std::vector<std::string> compilerPhases();
 

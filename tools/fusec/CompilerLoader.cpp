@@ -8,17 +8,17 @@
 
 namespace fusec {
 
-namespace {
-
 /// Beside the executable: <prefix>/bin/fusec and <prefix>/lib/libfusec_compiler.so.
-std::filesystem::path libraryPath() {
+std::filesystem::path compilerLibrary() {
   std::error_code error;
   std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   return self.parent_path().parent_path() / "lib" / "libfusec_compiler.so";
 }
 
+namespace {
+
 Result<const CompilerTable *> load() {
-  std::filesystem::path path = libraryPath();
+  std::filesystem::path path = compilerLibrary();
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return notFound("the compiler cannot be loaded: " + std::string(dlerror()));

@@ -65,8 +65,11 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options,
   FUSEC_ASSIGN_OR_RETURN(auto files, modelFiles(model, kind));
   FUSEC_ASSIGN_OR_RETURN(std::string digest, cache.digests().digestOf(files));
   FUSEC_ASSIGN_OR_RETURN(std::string level, hostLevel(options.level));
-  const ArtifactKey key{
-      .modelDigest = digest, .compilerVersion = FUSEC_VERSION, .levels = {level}, .options = {}};
+  FUSEC_ASSIGN_OR_RETURN(std::string compiler, cache.digests().digestOf({compilerLibrary()}));
+  const ArtifactKey key{.modelDigest = digest,
+                        .compilerVersion = FUSEC_VERSION "-" + compiler,
+                        .levels = {level},
+                        .options = {}};
   if (options.recompile)
     FUSEC_RETURN_IF_ERROR(cache.remove(key));
   return cache.findOrBuild(key, [&](const std::filesystem::path &directory) {

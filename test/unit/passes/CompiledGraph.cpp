@@ -50,7 +50,7 @@ CompiledGraph::CompiledGraph(const std::string &text, std::string_view level) : 
   });
   Status status = compile(text, level);
   if (!status.ok())
-    message = status.message() + (diagnostics.empty() ? "" : ": " + diagnostics) + "\nof\n" + text;
+    message = status.message() + (diagnostics.empty() ? "" : ": " + diagnostics);
 }
 
 CompiledGraph::~CompiledGraph() {
