@@ -111,6 +111,10 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
   json manifest = {{"format", 1}, {"fusec", options.version}, {"model", modelOf(config, modelBytes, options)},
                    {"symbols", symbolOrder()},
                    {"kv", {{"page_tokens", page}, {"dtype", "f32"}, {"layers", config.layers}}}};
+  manifest["numerics"] = json::array();
+  if (auto contracts = program->getAttrOfType<mlir::ArrayAttr>("numerics"))
+    for (auto contract : contracts.getAsRange<mlir::StringAttr>())
+      manifest["numerics"].push_back(contract.str());
   llvm::DenseMap<mlir::Value, int64_t> indexOf;
   json buffers = json::array(), launches = json::array(), targetRows = json::array();
   for (auto buffer : program.getOps<plan::BufferOp>()) {

@@ -342,6 +342,10 @@ private:
         decide(producer, map, "epilogue", false, "another input depends on this kernel through a different one");
         continue;
       }
+      if (readsElsewhere(map, g)) {
+        decide(producer, map, "epilogue", false, "the op also reads other elements of what this kernel computes");
+        continue;
+      }
       decide(producer, map, "epilogue", true, "saves a launch and one pass over the result");
       join(map, g);
       return true;
@@ -367,6 +371,69 @@ private:
     }
   }
 
+  /// Whether `value[map]` needs a result that group `g` cannot recompute (a reduction, a product, a
+  /// gather's table) at another place than the tile at hand, so that it would have to be in memory.
+  /// Maps of the group and inlined ones are computed again wherever they are read.
+  using Read = std::pair<Value, AffineMap>;
+  bool readsElsewhere(Value value, AffineMap map, int g, llvm::DenseSet<Read> &seen) {
+    map = simplifyAffineMap(map);
+    Operation *def = value.getDefiningOp();
+    if (!def || !seen.insert({value, map}).second)
+      return false;
+    if (auto view = dyn_cast<ViewOp>(def))
+      return readsElsewhere(view.getSource(), view.getMap().compose(map), g, seen);
+    if (auto gather = dyn_cast<GatherOp>(def)) {
+      AffineMap row = AffineMap::get(map.getNumDims(), 0, map.getResult(0));
+      return isComputedIn(gather.getTable(), g) || readsElsewhere(gather.getIndices(), row, g, seen);
+    }
+    if (isIndexOnly(def))
+      return isComputedIn(value, g);
+    auto it = result.groupOf.find(def);
+    bool member = it != result.groupOf.end() && it->second == g;
+    if (auto other = dyn_cast<MapOp>(def); other && (member || result.inlined.contains(def)))
+      return readsElsewhere(other, map, g, seen);
+    return member && !isPrefix(map);
+  }
+
+  bool readsElsewhere(MapOp op, AffineMap map, int g, llvm::DenseSet<Read> &seen) {
+    for (auto [i, input] : llvm::enumerate(op.getInputs()))
+      if (readsElsewhere(input, op.getMap(i).compose(map), g, seen))
+        return true;
+    return false;
+  }
+
+  /// The same for all that `op` reads when it walks over its rows.
+  bool readsElsewhere(Operation *op, int g) {
+    llvm::DenseSet<Read> seen;
+    AffineMap walk = AffineMap::getMultiDimIdentityMap(walkedType(op).getRank(), op->getContext());
+    if (auto map = dyn_cast<MapOp>(op))
+      return readsElsewhere(map, walk, g, seen);
+    if (isa<GatherOp>(op))
+      return readsElsewhere(op->getResult(0), walk, g, seen);
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return llvm::any_of(reduce.getInputs(), [&](Value input) { return readsElsewhere(input, walk, g, seen); });
+    auto append = dyn_cast<KVAppendOp>(op);
+    return append && readsElsewhere(append.getValues(), walk, g, seen);
+  }
+
+  /// (d0, d1, ...) -> (d0, ..): the same place, seen without the last dimensions.
+  static bool isPrefix(AffineMap map) {
+    for (auto [i, expr] : llvm::enumerate(map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); !dim || dim.getPosition() != i)
+        return false;
+    return true;
+  }
+
+  /// Whether an op of group `g` computes the value, seen through index-only and inlined ops.
+  bool isComputedIn(Value value, int g) {
+    Operation *def = value.getDefiningOp();
+    if (!def)
+      return false;
+    if (auto it = result.groupOf.find(def); it != result.groupOf.end())
+      return it->second == g;
+    return llvm::any_of(def->getOperands(), [&](Value operand) { return isComputedIn(operand, g); });
+  }
+
   bool joinRows(Operation *op) {
     SmallVector<Dim> rows = rowDims(op);
     ArrayRef<Dim> full = walkedType(op).getDims();
@@ -389,6 +456,10 @@ private:
       }
       if (returnsThroughOthers(op, g)) {
         decide(producer, op, "row", false, "another input depends on this kernel through a different one");
+        continue;
+      }
+      if (readsElsewhere(op, g)) {
+        decide(producer, op, "row", false, "the op reads other rows of what this kernel computes");
         continue;
       }
       decide(producer, op, "row", true, "same rows: saves a launch and keeps the row in cache");

@@ -10,6 +10,7 @@
 #include "passes/lowering/KernelWriter.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <map>
 
@@ -94,6 +95,21 @@ LogicalResult checkReshapes(func::FuncOp function) {
   return failure(walk.wasInterrupted());
 }
 
+/// The distinct numerics contracts of the graph's reductions, as text, in order of first use.
+ArrayAttr numericsOf(func::FuncOp function) {
+  llvm::SetVector<Attribute> texts;
+  Builder b(function.getContext());
+  function.walk([&](Operation *op) {
+    auto numerics = op->getAttrOfType<NumericsAttr>("numerics");
+    if (!numerics)
+      return;
+    std::string text;
+    llvm::raw_string_ostream(text) << op->getName().stripDialect() << " " << numerics;
+    texts.insert(b.getStringAttr(text));
+  });
+  return b.getArrayAttr(texts.getArrayRef());
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
@@ -156,6 +172,7 @@ public:
   ProgramBuilder(ModuleOp module, func::FuncOp function, int64_t page) : function(function), builder(module.getContext()) {
     builder.setInsertionPointToEnd(module.getBody());
     program = plan::ProgramOp::create(builder, function.getLoc(), "step", page);
+    program->setAttr("numerics", numericsOf(function));
     program.getBody().emplaceBlock();
     declarations.setInsertionPointToStart(&program.getBody().front());
     launches.setInsertionPointToEnd(&program.getBody().front());

@@ -137,7 +137,7 @@ void RandomGraph::addNorm() {
   const Value x = pickWide();
   sums = true;
   Node w = graph.weight("w" + std::to_string(weights++), std::to_string(x.columns), "f32");
-  keep(graph.rmsNorm(x.node, w, "1.0e-3"), x.columns);
+  keep(graph.rmsNorm(x.node, w, "9.765625e-4"), x.columns);
 }
 
 void RandomGraph::addReduction() {
