@@ -98,6 +98,8 @@ private:
   std::optional<std::string> inlineObstacle(MapOp map) {
     if (users[map].empty())
       return "nothing reads the result";
+    if (isReshaped(map.getResult()))
+      return "a reshape sees the result in memory";
     for (Operation *user : users[map]) {
       if (user->hasTrait<OpTrait::IsTerminator>())
         return "the result leaves the graph";
@@ -108,6 +110,13 @@ private:
           return obstacle;
     }
     return std::nullopt;
+  }
+
+  /// Whether a reshape reads the value, directly or through views.
+  static bool isReshaped(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      return isa<ReshapeOp>(user) || (isa<ViewOp>(user) && isReshaped(user->getResult(0)));
+    });
   }
 
   /// Why `map` cannot be computed tile by tile in front of a contraction.

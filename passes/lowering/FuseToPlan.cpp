@@ -84,13 +84,28 @@ FailureOr<SmallVector<KernelGroup>> collectGroups(func::FuncOp function) {
   return groups;
 }
 
-/// A merged reshape is only readable in memory when its source has no other reader.
+/// Whether every dimension of the source lies in one of the result.
+bool mergesDimensions(ReshapeOp op) {
+  AffineMap map = fusec::storedMap(op.getSource());
+  ArrayRef<Dim> dims = cast<GraphTensorType>(op.getSource().getType()).getDims();
+  for (auto [i, dim] : llvm::enumerate(dims))
+    if (!(dim.isStatic() && dim.size == 1) && !map.isFunctionOfDim(i))
+      return false;
+  return true;
+}
+
+/// A reshape is only readable in memory when its source has no other reader and its dimensions merge.
 LogicalResult checkReshapes(func::FuncOp function) {
   WalkResult walk = function.walk([](ReshapeOp op) {
-    if (fusec::storedForm(op.getSource()) == op.getResult())
-      return WalkResult::advance();
-    op.emitError("the reshaped value has other readers, which no kernel form supports");
-    return WalkResult::interrupt();
+    if (fusec::storedForm(op.getSource()) != op.getResult()) {
+      op.emitError("the reshaped value has other readers, which no kernel form supports");
+      return WalkResult::interrupt();
+    }
+    if (!mergesDimensions(op)) {
+      op.emitError("a reshape that splits a dimension has no kernel form, expected a view");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
 }

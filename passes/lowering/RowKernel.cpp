@@ -79,10 +79,22 @@ private:
 
   AffineMap identity() { return builder.getMultiDimIdentityMap(rows.size() + 1); }
 
+  /// Lanes for a pass over `dim`. A value that is stored merged with its neighbours has no edge that
+  /// masks: lanes beyond its row would land in the next one, so there they divide the extent.
+  int64_t lanesOver(const Dim &dim) {
+    int64_t lanes = rowLanes(dim, target.page);
+    bool merged = llvm::any_of(group.stored, [&](Value value) {
+      return storedForm(value) != value && typeOf(value).getRank() > 0 && typeOf(value).getDims().back() == dim;
+    });
+    while (merged && dim.isStatic() && dim.size % lanes != 0)
+      lanes /= 2;
+    return lanes;
+  }
+
   /// A loop over the lane dimension with carried values; `body` gets the frame and the carried values.
   using PassBody = function_ref<FailureOr<SmallVector<Value>>(Frame &, ValueRange)>;
   FailureOr<SmallVector<Value>> overRow(const Dim &dim, ValueRange init, PassBody body) {
-    int64_t lanes = rowLanes(dim, target.page);
+    int64_t lanes = lanesOver(dim);
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
     Value step = arith::ConstantIndexOp::create(builder, loc, lanes);
     auto loop = scf::ForOp::create(builder, loc, zero, extentOf(builder, loc, dim), step, init);
@@ -108,7 +120,7 @@ private:
       return op.emitError("only reductions over the last dimension have a kernel form");
     if (failed(checkNumerics(op)))
       return failure();
-    int64_t lanes = rowLanes(dim, target.page);
+    int64_t lanes = lanesOver(dim);
     SmallVector<Value> init;
     for (Attribute attr : op.getInit()) {
       auto element = cast<TypedAttr>(attr);

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/e2e/CompiledModels.h"
 #include "test/e2e/ModelFiles.h"
-#include "test/e2e/TinyModel.h"
+#include "test/e2e/RandomModel.h"
 #include "test/unit/models/TempDirectory.h"
 #include "tools/fusec/Compilation.h"
 
@@ -133,7 +133,7 @@ TEST(Levels, TinyModelsAgreeWithNumpyInDouble) {
     TempDirectory folder;
     writeTinyModel(record, folder.path());
     Levels levels(folder.path());
-    std::vector<runtime::TokenId> prompt = tinyPrompt(record);
+    std::vector<runtime::TokenId> prompt = promptOf(record);
     prompt.resize(std::min<size_t>(prompt.size(), 70));
     const Steps steps = {{prompt.begin(), prompt.end() - 2}, {prompt[prompt.size() - 2]}, {prompt.back()}};
     const Values sugar = levels.graph(Phase::Import, steps, Precision::F64);

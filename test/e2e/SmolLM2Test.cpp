@@ -12,7 +12,7 @@
 // evaluation with its own summation order, whose error is a draw from a similar
 // distribution: 4 times f32_error is allowed, about 1e-5 of the largest logit.
 // That is a statement about this model and these prompts, not a theorem. The
-// ratio found is 0.7 to 2.2 (a property of the test's XML output).
+// ratio found is 0.5 to 1.9 (a property of the test's XML output).
 //
 //===----------------------------------------------------------------------===//
 #include "test/e2e/CompiledModels.h"
@@ -72,6 +72,7 @@ TEST_P(SmolLM2, GreedyIds) {
     const std::vector<TokenId> ids = greedy(*engine, prompt["ids"].get<std::vector<TokenId>>(), count);
     const size_t same = firstDifference(ids, expected);
     // Two choices closer than both errors together may swap, and the text goes on differently then.
+    // No prompt has such a near tie today: the smallest gap of all 480 steps is 0.0074.
     if (same < expected.size())
       EXPECT_LT(gaps[same], 2 * tolerance(prompt)) << prompt["name"] << ", step " << same;
   }

@@ -60,6 +60,8 @@ MODELS = {
     "qwen2-late-window": (config(4, 4, 8, 32, 48, 65, **QWEN2, use_sliding_window=True, sliding_window=5,
                                  max_window_layers=1, num_hidden_layers=3), 70),
     "odd": (config(3, 3, 10, 27, 29, 101), 66),
+    "two-groups-of-7": (config(14, 2, 6, 31, 20, 37), 66),
+    "group-of-5-head-80": (config(10, 2, 80, 24, 20, 35, num_hidden_layers=1), 66),
 }
 
 

@@ -18,10 +18,9 @@ namespace {
 
 /// Enough chunks that a late thread does not hold up the others, few enough that a chunk stays contiguous work.
 constexpr int64_t chunksPerThread = 4;
-/// A barrier inside a step is short; after about this many pauses another process probably has our core.
-constexpr int spinsBeforeYield = 4000;
-/// Yields before a waiting thread sleeps: long inside a step, where the next launch is microseconds away.
-constexpr int yieldsInStep = 2000;
+/// A wait inside a step is short; after about this many pauses another process probably has the core we wait for.
+constexpr int spinsBeforeYield = 2000;
+/// Yields before an idle worker sleeps.
 constexpr int yieldsBetweenSteps = 50;
 
 void spinPause() {
@@ -30,15 +29,31 @@ void spinPause() {
 #endif
 }
 
-/// Waits until `word` differs from `old`: spins, then yields, then sleeps on a futex.
-void waitWhileEqual(const std::atomic<uint32_t> &word, uint32_t old, int yields) {
+/// Spins until the condition holds or patience ends; says which.
+template <typename Condition> bool spinUntil(Condition holds) {
   for (int i = 0; i < spinsBeforeYield; ++i) {
-    if (word.load(std::memory_order_acquire) != old)
-      return;
+    if (holds())
+      return true;
     spinPause();
   }
-  for (int i = 0; i < yields; ++i) {
-    if (word.load(std::memory_order_acquire) != old)
+  return false;
+}
+
+/// For what other threads are finishing right now: spins, then gives the core away between looks.
+template <typename Condition> void waitUntil(Condition holds) {
+  if (spinUntil(holds))
+    return;
+  while (!holds())
+    sched_yield();
+}
+
+/// For what may be long in coming: spins, yields, then sleeps on a futex.
+void waitForChange(const std::atomic<uint32_t> &word, uint32_t old) {
+  auto changed = [&] { return word.load(std::memory_order_acquire) != old; };
+  if (spinUntil(changed))
+    return;
+  for (int i = 0; i < yieldsBetweenSteps; ++i) {
+    if (changed())
       return;
     sched_yield();
   }
@@ -96,28 +111,49 @@ void ThreadTeam::run(std::span<const Launch> launches, const int64_t *symbols, s
   assert(scratch.size() >= static_cast<size_t>(numThreads) && "one scratch address per thread");
   if (launches.empty())
     return;
-  // The workers left the last region through its closing barrier, so nothing below races with them.
+  // The last region is closed and empty, so nothing below races with a worker.
   region = {launches, symbols, scratch, seconds};
-  if (nextProgram.size() < launches.size())
-    nextProgram = std::vector<Counter>(launches.size());
-  for (size_t i = 0; i < launches.size(); ++i)
-    nextProgram[i].value.store(0, std::memory_order_relaxed);
+  if (progress.size() < launches.size())
+    progress = std::vector<Progress>(launches.size());
+  for (size_t i = 0; i < launches.size(); ++i) {
+    progress[i].next.store(0, std::memory_order_relaxed);
+    progress[i].done.store(0, std::memory_order_relaxed);
+  }
   if (numThreads > 1) {
+    members.store(0, std::memory_order_release);
     regionNumber.fetch_add(1, std::memory_order_release);
     regionNumber.notify_all();
   }
   runRegion(0);
+  if (numThreads > 1)
+    closeRegion();
 }
 
 void ThreadTeam::workerLoop(int thread) {
   uint32_t seen = 0;
   while (true) {
-    waitWhileEqual(regionNumber, seen, yieldsBetweenSteps);
-    ++seen; // Not a load: the closing barrier keeps regions from running ahead of a worker.
+    waitForChange(regionNumber, seen);
+    seen = regionNumber.load(std::memory_order_acquire);
     if (stopping.load(std::memory_order_relaxed))
       return;
+    if (!joinRegion())
+      continue; // It was over before this thread got a core.
     runRegion(thread);
+    members.fetch_sub(1, std::memory_order_release);
   }
+}
+
+bool ThreadTeam::joinRegion() {
+  uint32_t current = members.load(std::memory_order_relaxed);
+  while (!(current & regionClosed))
+    if (members.compare_exchange_weak(current, current + 1, std::memory_order_acquire, std::memory_order_relaxed))
+      return true;
+  return false;
+}
+
+void ThreadTeam::closeRegion() {
+  members.fetch_or(regionClosed, std::memory_order_acq_rel);
+  waitUntil([this] { return members.load(std::memory_order_acquire) == regionClosed; });
 }
 
 void ThreadTeam::runRegion(int thread) {
@@ -126,41 +162,28 @@ void ThreadTeam::runRegion(int thread) {
     const Launch &launch = region.launches[i];
     if (launch.programs == 0)
       continue;
-    runPrograms(launch, nextProgram[i], region.scratch[thread]);
-    barrier();
+    runPrograms(launch, progress[i], region.scratch[thread]);
     if (thread == 0 && region.seconds) {
       double time = now();
       region.seconds[i] += time - last;
       last = time;
     }
   }
-  // A region whose launches are all empty has met no barrier yet, and thread 0 may not reuse `region` before.
-  barrier();
 }
 
-void ThreadTeam::runPrograms(const Launch &launch, Counter &next, void *scratch) const {
+void ThreadTeam::runPrograms(const Launch &launch, Progress &state, void *scratch) const {
   if (numThreads == 1)
     return launch.entry(launch.args, region.symbols, 0, launch.programs, scratch);
   int64_t chunk = std::max<int64_t>(1, launch.programs / (numThreads * chunksPerThread));
   while (true) {
-    int64_t begin = next.value.fetch_add(chunk, std::memory_order_relaxed);
+    int64_t begin = state.next.fetch_add(chunk, std::memory_order_relaxed);
     if (begin >= launch.programs)
-      return;
-    launch.entry(launch.args, region.symbols, begin, std::min(begin + chunk, launch.programs), scratch);
+      break;
+    int64_t end = std::min(begin + chunk, launch.programs);
+    launch.entry(launch.args, region.symbols, begin, end, scratch);
+    state.done.fetch_add(end - begin, std::memory_order_acq_rel);
   }
-}
-
-void ThreadTeam::barrier() {
-  if (numThreads == 1)
-    return;
-  uint32_t phase = barrierPhase.load(std::memory_order_relaxed);
-  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == numThreads) {
-    arrived.store(0, std::memory_order_relaxed);
-    barrierPhase.store(phase + 1, std::memory_order_release);
-    barrierPhase.notify_all();
-    return;
-  }
-  waitWhileEqual(barrierPhase, phase, yieldsInStep);
+  waitUntil([&] { return state.done.load(std::memory_order_acquire) == launch.programs; });
 }
 
 } // namespace fusec::runtime

@@ -1,9 +1,10 @@
 //===- ThreadTeam.h - the persistent threads that run a step -----------------===//
 //
 // A step is one parallel region: every thread goes through the launches in
-// order, takes chunks of programs from a counter, and meets the others at a
-// barrier before the next launch. Workers spin briefly between launches and
-// sleep when no step comes.
+// order and takes chunks of programs from a counter. A launch is over when its
+// programs are done, not when every thread has come by: on a busy machine a
+// thread that lost its core holds nobody up unless it is in the middle of a
+// chunk. Waiting threads spin briefly, then yield; between steps they sleep.
 //
 //   FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<ThreadTeam> team, ThreadTeam::create(4));
 //   team->run(launches, symbols, scratch, nullptr);
@@ -46,30 +47,34 @@ public:
   void run(std::span<const Launch> launches, const int64_t *symbols, std::span<void *const> scratch, double *seconds);
 
 private:
-  /// What the threads work on now; written by thread 0 between regions.
+  static constexpr uint32_t regionClosed = 1u << 31;
+
+  /// What the threads work on now; written by thread 0 while the region is closed and empty.
   struct Region {
     std::span<const Launch> launches;
     const int64_t *symbols = nullptr;
     std::span<void *const> scratch;
     double *seconds = nullptr;
   };
-  /// Own cache line each: threads hammer different launches' counters and the barrier.
-  struct alignas(64) Counter {
-    std::atomic<int64_t> value{0};
+  /// Of one launch. Own cache lines: threads hammer the counters of different launches.
+  struct alignas(64) Progress {
+    std::atomic<int64_t> next{0};             ///< First program nobody has taken.
+    alignas(64) std::atomic<int64_t> done{0}; ///< Programs finished.
   };
 
   explicit ThreadTeam(int threads) : numThreads(threads) {}
   void workerLoop(int thread);
+  bool joinRegion();
+  void closeRegion();
   void runRegion(int thread);
-  void runPrograms(const Launch &launch, Counter &next, void *scratch) const;
-  void barrier();
+  void runPrograms(const Launch &launch, Progress &progress, void *scratch) const;
 
   int numThreads;
   Region region;
-  std::vector<Counter> nextProgram; ///< Per launch of the region.
+  std::vector<Progress> progress; ///< Per launch of the region.
   alignas(64) std::atomic<uint32_t> regionNumber{0};
-  alignas(64) std::atomic<int> arrived{0};
-  alignas(64) std::atomic<uint32_t> barrierPhase{0};
+  /// Workers inside the region, and a bit that says nobody may enter any more.
+  alignas(64) std::atomic<uint32_t> members{regionClosed};
   std::atomic<bool> stopping{false};
   std::vector<std::jthread> workers;
 };

@@ -52,12 +52,6 @@ struct PageTable {
   std::vector<int32_t> entries; ///< [sequences, columns]; 0 beyond a sequence's length.
 };
 
-/// What one launch of interpretAsPlan moved, beside what Traffic.h predicts.
-struct LaunchBytes {
-  std::string name, variant;
-  double counted = 0, distinct = 0, predictedRead = 0, predictedWritten = 0;
-};
-
 class CompiledGraph {
 public:
   /// Compiles for a level; on failure `error()` says what failed.

@@ -62,6 +62,14 @@ Node GraphText::linear(const Node &x, const Node &w, const Node &bias, const std
              dims);
 }
 
+Node GraphText::contract(const Node &lhs, const Node &rhs, const std::vector<std::string> &maps,
+                         const std::string &dims) {
+  return add("fuse.contract " + lhs.name + ", " + rhs.name + " maps [" + affine(maps[0]) + ", " + affine(maps[1]) + ", " +
+                 affine(maps[2]) + "] numerics <accumulate = f32, order = sequential, empty = identity> : " + lhs.type() +
+                 ", " + rhs.type() + " -> " + Node{"", dims}.type(),
+             dims);
+}
+
 Node GraphText::rmsNorm(const Node &x, const Node &w, const std::string &epsilon) {
   return add("fuse.rms_norm " + x.name + ", " + w.name + " epsilon " + epsilon + " : " + x.type() + ", " + w.type() +
                  " -> " + x.type(),

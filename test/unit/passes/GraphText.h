@@ -26,6 +26,8 @@ public:
   Node frequencies(int64_t pairs, double base = 10000.0);
   Node linear(const Node &x, const Node &w, const std::string &dims);
   Node linear(const Node &x, const Node &w, const Node &bias, const std::string &dims);
+  /// Three maps over one iteration space: of lhs, rhs and the result.
+  Node contract(const Node &lhs, const Node &rhs, const std::vector<std::string> &maps, const std::string &dims);
   Node rmsNorm(const Node &x, const Node &w, const std::string &epsilon = "1.0e-5");
   Node swiglu(const Node &gate, const Node &up);
   Node softmax(const Node &x);

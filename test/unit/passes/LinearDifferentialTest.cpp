@@ -128,8 +128,48 @@ TEST_P(LinearDifferential, GateAndUpSideBySide) {
   }
 }
 
-/// Rows beyond a static number of tokens, and no row dimension at all.
-TEST_P(LinearDifferential, StaticAndOneDimensionalRows) {
+/// Contractions as primitives, the forms that no named op writes.
+TEST_P(LinearDifferential, TheMatrixMayStandOnTheLeft) {
+  GraphText g;
+  Node x = g.argument("x", rows(64));
+  Node y = g.contract(g.weight("w", "33, 64", "q5_0"), x,
+                      {"(t, n, k) -> (n, k)", "(t, n, k) -> (t, k)", "(t, n, k) -> (t, n)"}, rows(33));
+  checkAll(g.finish(y), 64, tokenCounts);
+}
+
+TEST_P(LinearDifferential, ProductsOfSlices) {
+  GraphText g;
+  Node x = g.argument("x", rows(70));
+  Node slice = g.view(x, "(t, c) -> (t, c + 5)", rows(64));
+  Node y = g.linear(slice, g.weight("a", "20, 64", "q8_0"), rows(20));
+  Node z = g.linear(g.view(x, "(t, c) -> (t, c * 2)", rows(35)), g.weight("b", "20, 35", "bf16"), rows(20));
+  checkAll(g.finish(g.map({y, z}, {identityMap(2), identityMap(2)}, rows(20), "    %r = arith.subf %a, %b : f32\n")), 70,
+           tokenCounts);
+}
+
+TEST_P(LinearDifferential, ProductsOfActivations) {
+  for (auto [heads, keys, depth] : {std::tuple<int64_t, int64_t, int64_t>{1, 16, 16}, {5, 33, 20}, {3, 7, 9}, {13, 64, 32}}) {
+    SCOPED_TRACE(matrix(heads, keys) + " over " + std::to_string(depth));
+    const std::string h = std::to_string(heads), j = std::to_string(keys), d = std::to_string(depth);
+    GraphText g;
+    Node a = g.argument("a", "ragged(T), " + h + ", " + d), b = g.argument("b", "ragged(T), " + j + ", " + d);
+    CompiledGraph graph(g.finish(g.contract(a, b, {"(t, h, j, d) -> (t, h, d)", "(t, h, j, d) -> (t, j, d)",
+                                                   "(t, h, j, d) -> (t, h, j)"},
+                                            "ragged(T), " + h + ", " + j)),
+                        GetParam());
+    ASSERT_EQ(graph.error(), "");
+    for (int64_t t : {0, 1, 3}) {
+      Step step;
+      step.symbols["T"] = t;
+      step.inputs["a"] = randomTensor({t, heads, depth}, 31);
+      step.inputs["b"] = randomTensor({t, keys, depth}, 37);
+      check(graph, step, Against::GraphBits);
+    }
+  }
+}
+
+/// A number of rows that the compiler knows needs one variant.
+TEST_P(LinearDifferential, StaticRows) {
   GraphText g;
   Node x = g.argument("x", "5, 32");
   CompiledGraph graph(g.finish(g.linear(x, g.weight("w", "17, 32", "q8_0"), "5, 17")), GetParam());

@@ -38,7 +38,8 @@ std::string dimsOf(int64_t columns) { return columns == 0 ? "ragged(T)" : "ragge
 
 } // namespace
 
-RandomGraph::RandomGraph(uint32_t seed) : random(seed), inputWidth(widths[random() % std::size(widths)]) {}
+RandomGraph::RandomGraph(uint32_t seed)
+    : random(seed), inputWidth(widths[random() % std::size(widths)]), mayUseExp(seed % 3 == 2) {}
 
 std::string RandomGraph::text() {
   keep(graph.argument("x", dimsOf(inputWidth)), inputWidth);
@@ -58,7 +59,8 @@ void RandomGraph::addStep() {
   constexpr Add adds[] = {&RandomGraph::addMap,    &RandomGraph::addMap,           &RandomGraph::addMap,
                           &RandomGraph::addProduct, &RandomGraph::addProduct,       &RandomGraph::addGatedProducts,
                           &RandomGraph::addNorm,    &RandomGraph::addReduction,     &RandomGraph::addView,
-                          &RandomGraph::addHeads,   &RandomGraph::addGather};
+                          &RandomGraph::addHeads,   &RandomGraph::addHeadReduction, &RandomGraph::addGather,
+                          &RandomGraph::addSoftmax};
   (this->*adds[draw(std::size(adds))])();
 }
 
@@ -126,6 +128,10 @@ void RandomGraph::addGatedProducts() {
   const char *storage = x.columns % 32 == 0 ? "q4_0" : "f16";
   const int64_t columns = widths[draw(std::size(widths))];
   Node gate = product(x, columns, storage), up = product(x, columns, storage);
+  if (mayUseExp && draw(2)) {
+    exps = true;
+    return keep(scaled(graph.swiglu(gate, up), columns, 1.0 / 64), columns);
+  }
   keep(graph.map({gate, up}, {identityMap(2), identityMap(2)}, dimsOf(columns),
                  "    %one = arith.constant 1.0 : f32\n    %m = math.absf %b : f32\n    %d = arith.addf %one, %m : f32\n"
                  "    %g = arith.divf %b, %d : f32\n    %h = arith.constant 0.125 : f32\n    %u = arith.mulf %a, %h : f32\n"
@@ -138,6 +144,14 @@ void RandomGraph::addNorm() {
   sums = true;
   Node w = graph.weight("w" + std::to_string(weights++), std::to_string(x.columns), "f32");
   keep(graph.rmsNorm(x.node, w, "9.765625e-4"), x.columns);
+}
+
+void RandomGraph::addSoftmax() {
+  if (!mayUseExp)
+    return addMap();
+  const Value x = pickWide();
+  exps = sums = true;
+  keep(graph.softmax(x.node), x.columns);
 }
 
 void RandomGraph::addReduction() {
@@ -166,7 +180,26 @@ void RandomGraph::addHeads() {
                        : graph.view(x.node, "(t, h, d) -> (t, d * " + h + " + h)", "ragged(T), " + h + ", " + s);
   Node y = graph.map({split, split}, {identityMap(3), "(t, h, d) -> (t, " + std::to_string(heads - 1) + " - h, d)"},
                      "ragged(T), " + h + ", " + s, bodies[draw(6)]);
+  if (draw(3) == 0) // memory of the result's own shape, which its one reader sees flat
+    return keep(graph.reshape(y, dimsOf(x.columns)), x.columns);
   keep(graph.view(y, "(t, c) -> (t, c floordiv " + s + ", c mod " + s + ")", dimsOf(x.columns)), x.columns);
+}
+
+/// Every head against its own largest element, or against that of another head.
+void RandomGraph::addHeadReduction() {
+  const Value x = pickWide();
+  const int64_t heads = 1 + draw(4);
+  if (x.columns % heads != 0)
+    return addReduction();
+  const std::string s = std::to_string(x.columns / heads), h = std::to_string(heads), last = std::to_string(heads - 1);
+  const std::string dims = "ragged(T), " + h + ", " + s;
+  Node split = graph.view(x.node, "(t, h, d) -> (t, h * " + s + " + d)", dims);
+  Node most = graph.reduce(split, 3, "arith.maximumf", "0xFF800000", "ragged(T), " + h);
+  const std::string read = draw(3) == 0 ? "(t, h, d) -> (t, " + last + " - h)" : "(t, h, d) -> (t, h)";
+  Node y = graph.map({split, most}, {identityMap(3), read}, dims, bodies[draw(7)]);
+  keep(graph.view(y, "(t, c) -> (t, c floordiv " + s + ", c mod " + s + ")", dimsOf(x.columns)), x.columns);
+  if (draw(2))
+    keep(graph.view(most, "(t, c) -> (t, c)", "ragged(T), " + h), heads);
 }
 
 void RandomGraph::addGather() {

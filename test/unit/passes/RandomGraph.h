@@ -10,7 +10,7 @@
 namespace fusec::differential {
 
 /// A graph over the inputs "x" [T, width] and "rows" [T] (indices below T) whose
-/// every operation rounds exactly, but for sums along rows.
+/// every operation rounds exactly, but for sums along rows and exp.
 class RandomGraph {
 public:
   explicit RandomGraph(uint32_t seed);
@@ -19,6 +19,8 @@ public:
   int64_t width() const { return inputWidth; }
   /// Whether some sum leaves its order open.
   bool hasSums() const { return sums; }
+  /// Whether some result depends on an exp; only every third graph may.
+  bool hasExp() const { return exps; }
 
 private:
   struct Value {
@@ -39,7 +41,9 @@ private:
   void addReduction();
   void addView();
   void addHeads();
+  void addHeadReduction();
   void addGather();
+  void addSoftmax();
   Node scaled(const Node &x, int64_t columns, double factor);
   Node product(const Value &x, int64_t columns, const std::string &storage);
 
@@ -49,7 +53,8 @@ private:
   Node rows;
   int64_t inputWidth;
   int weights = 0;
-  bool sums = false;
+  bool sums = false, exps = false;
+  const bool mayUseExp;
 };
 
 } // namespace fusec::differential

@@ -230,6 +230,73 @@ TEST_P(RowDifferential, ArithmeticRoundsAsWritten) {
   }
 }
 
+/// The error that every bound with an exp in it relies on (Comparison.h), over the whole range.
+TEST_P(RowDifferential, ExpKeepsItsStatedError) {
+  constexpr int64_t n = 4000;
+  GraphText g;
+  Node x = g.argument("x", rows(n));
+  CompiledGraph graph(g.finish(g.map({x}, {identityMap(2)}, rows(n), "    %r = math.exp %a : f32\n")), GetParam());
+  ASSERT_EQ(graph.error(), "");
+  Step step = rowsStep(3, n, 113);
+  const double inf = std::numeric_limits<double>::infinity();
+  const double special[] = {0.0, -0.0, inf, -inf, std::nan(""), 88.7228, 89.0, -87.4, -103.9, -104.1, 1e30, -1e30, 0x1p-149};
+  for (int64_t c = 0; c < n; ++c) {
+    step.inputs["x"].set({0, c}, static_cast<float>(-110 + 200.0 * static_cast<double>(c) / n));
+    step.inputs["x"].set({1, c}, static_cast<float>(special[static_cast<size_t>(c) % std::size(special)]));
+  }
+  StepResult actual = check(graph, step, Against::KernelMeaning);
+  Result<StepResult> exact = graph.interpret(step, Precision::Exact); // rounded to f32: overflows where f32 does
+  ASSERT_TRUE(exact) << exact.status().message();
+  std::vector<double> y = exact->output.values();
+  EXPECT_TRUE(within(actual.output, exact->output,
+                     [&](int64_t i) { return expError * std::fabs(y[i]) + 2 * tiny; }));
+}
+
+/// Gates from far below to far above the range of exp.
+TEST_P(RowDifferential, SwigluOfAnyGate) {
+  GraphText g;
+  Node gate = g.argument("x", rows(97)), up = g.argument("y", rows(97));
+  CompiledGraph graph(g.finish(g.swiglu(gate, up)), GetParam());
+  ASSERT_EQ(graph.error(), "");
+  Step step = rowsStep(4, 97, 127);
+  step.inputs["y"] = randomTensor({4, 97}, 131);
+  const double inf = std::numeric_limits<double>::infinity();
+  const double special[] = {0.0, -0.0, inf, -inf, std::nan(""), 200.0, -200.0, -88.9, 88.9, -87.0};
+  for (int64_t c = 0; c < 97; ++c) {
+    step.inputs["x"].set({1, c}, static_cast<float>(static_cast<double>(c - 48) * 2.5));
+    step.inputs["x"].set({2, c}, static_cast<float>(special[c % 10]));
+  }
+  StepResult actual = check(graph, step, Against::KernelMeaning);
+  Result<StepResult> exact = graph.interpret(step, Precision::Exact);
+  ASSERT_TRUE(exact) << exact.status().message();
+  std::vector<double> y = exact->output.values();
+  // As in LinearDifferentialTest: expError + 7 units. Below -87 the quotient is subnormal; there its own error
+  // is a step of `tiny`, or a sign of infinity's neighbour: 1 + e overflows a little earlier or later.
+  EXPECT_TRUE(within(actual.output, exact->output, [&](int64_t i) {
+    return (expError + 7 * unit) * std::fabs(y[i]) + 2 * tiny;
+  }));
+}
+
+/// The embedding's matrix is the head's, too: one packed buffer, read by rows and by panels.
+TEST_P(RowDifferential, TiedEmbeddings) {
+  for (const char *storage : {"f16", "q8_0", "q6_k"}) {
+    SCOPED_TRACE(storage);
+    GraphText g;
+    Node tokens = g.argument("tokens", "ragged(T)", "i32");
+    Node table = g.weight("table", "70, 256", storage);
+    Node x = g.gather(table, tokens, rows(256));
+    CompiledGraph graph(g.finish(g.linear(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n"), table, rows(70))),
+                        GetParam());
+    ASSERT_EQ(graph.error(), "");
+    for (std::vector<int64_t> ids : std::vector<std::vector<int64_t>>{{69}, {0, 16, 69, 31}, {1, 2, 3, 4, 5, 6, 7, 8, 64, 65}}) {
+      Step step;
+      step.symbols["T"] = static_cast<int64_t>(ids.size());
+      step.inputs["tokens"] = integerTensor(ids);
+      check(graph, step, Against::GraphBits);
+    }
+  }
+}
+
 struct ViewCase {
   const char *name, *map, *dims;
 };
@@ -316,6 +383,68 @@ TEST_P(RowDifferential, ReductionsOfSymbolicRows) {
 }
 
 //===----------------------------------------------------------------------===//
+// What a kernel must not do with its own results
+//===----------------------------------------------------------------------===//
+
+class OwnResults : public RowDifferential {
+protected:
+  static Step stepWithRows(int64_t tokens, int64_t width) {
+    Step step = rowsStep(tokens, width, 101);
+    std::vector<int64_t> picks;
+    for (int64_t t = 0; t < tokens; ++t)
+      picks.push_back((t * 7 + 3) % tokens);
+    step.inputs["rows"] = integerTensor(picks);
+    return step;
+  }
+};
+
+/// Programs run in any order: rows that others compute come from memory, through another launch.
+TEST_P(OwnResults, AGatherTakesRowsOfAnotherLaunch) {
+  GraphText g;
+  Node x = g.argument("x", rows(65)), picks = g.argument("rows", "ragged(T)", "i32");
+  Node y = g.map({x, x}, {identityMap(2), "(t, c) -> (t, -c + 64)"}, rows(65), add);
+  Node z = g.gather(g.gather(y, picks, rows(65)), picks, rows(65)); // rows of rows
+  CompiledGraph graph(g.finish(g.map({z, y}, {identityMap(2), identityMap(2)}, rows(65), add)), GetParam());
+  for (int64_t t : {1, 13})
+    check(graph, stepWithRows(t, 65), Against::GraphBits);
+}
+
+TEST_P(OwnResults, AnEpilogueReadsOtherElementsFromMemory) {
+  GraphText g;
+  Node x = g.argument("x", rows(32));
+  Node y = g.linear(x, g.weight("w", "80, 32", "q8_0"), rows(80));
+  CompiledGraph graph(g.finish(g.map({y, y}, {identityMap(2), "(t, c) -> (t, -c + 79)"}, rows(80), add)), GetParam());
+  for (int64_t t : {1, 5, 13})
+    check(graph, rowsStep(t, 32, 103), Against::GraphBits);
+}
+
+TEST_P(OwnResults, AReductionOfAnotherHeadComesFromMemory) {
+  GraphText g;
+  Node x = g.argument("x", rows(36));
+  Node heads = g.view(x, "(t, h, d) -> (t, h * 12 + d)", "ragged(T), 3, 12");
+  Node most = g.reduce(heads, 3, "arith.maximumf", "0xFF800000", "ragged(T), 3");
+  Node y = g.map({heads, most}, {identityMap(3), "(t, h, d) -> (t, 2 - h)"}, "ragged(T), 3, 12", add);
+  Node z = g.map({y, most}, {identityMap(3), "(t, h, d) -> (t, h)"}, "ragged(T), 3, 12", add);
+  CompiledGraph graph(g.finish(z), GetParam());
+  check(graph, rowsStep(5, 36, 107), Against::GraphBits);
+}
+
+/// Heads stored side by side have no gap between them: no lane may run over a head's end.
+TEST_P(OwnResults, MergedHeadsOfAnySizeDoNotOverlap) {
+  for (int64_t size : {1, 3, 11, 12, 20, 24, 65}) {
+    SCOPED_TRACE(size);
+    const std::string s = std::to_string(size), heads = "ragged(T), 3, " + s;
+    GraphText g;
+    Node x = g.argument("x", rows(3 * size));
+    Node y = g.map({g.view(x, "(t, h, d) -> (t, (2 - h) * " + s + " + d)", heads)}, {identityMap(3)}, heads,
+                   "    %r = arith.negf %a : f32\n");
+    Node flat = g.reshape(y, rows(3 * size));
+    CompiledGraph graph(g.finish(g.map({flat, x}, {identityMap(2), identityMap(2)}, rows(3 * size), add)), GetParam());
+    check(graph, rowsStep(6, 3 * size, 109), Against::GraphBits);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // The comparators themselves
 //===----------------------------------------------------------------------===//
 
@@ -337,6 +466,9 @@ TEST(Comparators, OneSidedNaNAndInfinityFail) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, RowDifferential, ::testing::ValuesIn(codegen::runnableLevels()),
+                         [](const auto &info) { return info.param; });
+
+INSTANTIATE_TEST_SUITE_P(Levels, OwnResults, ::testing::ValuesIn(codegen::runnableLevels()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

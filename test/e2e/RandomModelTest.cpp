@@ -1,8 +1,8 @@
-//===- TinyModelTest.cpp - features that no trained model at hand has -------===//
+//===- RandomModelTest.cpp - features that no trained model at hand has -----===//
 //
 // QKV bias, a group of 7, llama3 and linear rotary scaling, partial rotary
-// (bug report 16), sliding windows (bug report 15), odd sizes: compiled code
-// against an independent float64 evaluation in numpy.
+// (bug report 16), sliding windows (bug report 15), odd sizes, and every storage
+// type: compiled code against an independent float64 evaluation in numpy.
 //
 // Tolerance: `f32_error` of the record is the largest error over all positions
 // of one float32 evaluation (numpy). fusec is another one, in other summation
@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/e2e/CompiledModels.h"
 #include "test/e2e/ModelFiles.h"
-#include "test/e2e/TinyModel.h"
+#include "test/e2e/RandomModel.h"
 #include "test/unit/models/TempDirectory.h"
 
 #include <algorithm>
@@ -64,22 +64,12 @@ protected:
   const nlohmann::json &record = recordOf(GetParam());
 };
 
-/// Largest difference to the golden rows; `logits` is [length, vocab].
-double worstDifference(const nlohmann::json &record, const std::vector<float> &logits) {
-  const size_t vocab = record["config"]["vocab_size"];
-  double worst = 0;
-  for (const auto &[position, row] : record["rows"].items())
-    for (size_t i = 0; i < vocab; ++i)
-      worst = std::max(worst, std::abs(logits[std::stoul(position) * vocab + i] - row[i].get<double>()));
-  return worst;
-}
-
 TEST_P(TinyModel, LogitsAgreeWithNumpy) {
   for (const std::string &level : hostLevels())
     for (int64_t chunk : {256, 13}) {
       auto engine = openTiny(GetParam(), {.threads = 2, .chunkTokens = chunk, .level = level});
       ASSERT_TRUE(engine);
-      auto logits = engine->logits(tinyPrompt(record), LogitRows::All);
+      auto logits = engine->logits(promptOf(record), LogitRows::All);
       ASSERT_TRUE(logits) << logits.status().message();
       const double worst = worstDifference(record, *logits);
       EXPECT_LE(worst, 4 * record["f32_error"].get<double>()) << level << ", chunks of " << chunk;
@@ -91,6 +81,34 @@ INSTANTIATE_TEST_SUITE_P(All, TinyModel, testing::ValuesIn(names()), [](const au
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
+
+// --- storage types: decoded inside the kernels -------------------------------------
+
+const nlohmann::json &storageRecords() {
+  static const nlohmann::json document = golden("storage.json");
+  return document;
+}
+
+class StorageTypes : public testing::TestWithParam<size_t> {};
+
+TEST_P(StorageTypes, LogitsAgreeWithNumpy) {
+  const nlohmann::json &record = storageRecords()[GetParam()];
+  const TempDirectory folder;
+  const fs::path model = folder.path() / "model.gguf";
+  writeStorageModel(record, model);
+  for (const std::string &level : hostLevels())
+    for (int64_t chunk : {256, 1, 5}) { // Three variants of each product: many rows, one, few.
+      auto engine = openModel(model, {.chunkTokens = chunk, .level = level});
+      ASSERT_TRUE(engine) << engine.status().message();
+      auto logits = (*engine)->logits(promptOf(record), LogitRows::All);
+      ASSERT_TRUE(logits) << logits.status().message();
+      EXPECT_LE(worstDifference(record, *logits), 4 * record["f32_error"].get<double>())
+          << level << ", chunks of " << chunk;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StorageTypes, testing::Range<size_t>(0, storageRecords().size()),
+                         [](const auto &info) { return storageRecords()[info.param]["name"].template get<std::string>(); });
 
 // --- bug report 15: a window of W shows W keys, the query's own included ------------
 
@@ -112,7 +130,7 @@ bool sameBits(const std::vector<float> &a, const std::vector<float> &b) {
 class WindowProbe : public testing::TestWithParam<Path> {};
 
 TEST_P(WindowProbe, SeesFourKeys) {
-  const std::vector<TokenId> text = tinyPrompt(recordOf("window-4-one-layer"));
+  const std::vector<TokenId> text = promptOf(recordOf("window-4-one-layer"));
   for (size_t length : {3, 4, 5, 8, 64, 65, 66, 68, 70}) {
     std::vector<TokenId> ids(text.begin(), text.begin() + length);
     const std::vector<float> base = lastLogits(ids, GetParam());
