@@ -29,21 +29,22 @@ inline constexpr double tiny = 0x1p-149;
 inline constexpr double expError = 4 * unit;
 
 /// Equal as f32 bits; NaN equals NaN only. Zeroes of different sign differ.
-::testing::AssertionResult sameBits(const reference::Tensor &actual, const reference::Tensor &expected);
+::testing::AssertionResult sameBits(const reference::Tensor &actual,
+                                    const reference::Tensor &expected);
 
 /// |actual - expected| <= bound(i); NaN and infinities must be in the same places.
 using Bound = std::function<double(int64_t i)>;
-::testing::AssertionResult within(const reference::Tensor &actual, const reference::Tensor &expected,
-                                  const Bound &bound);
+::testing::AssertionResult within(const reference::Tensor &actual,
+                                  const reference::Tensor &expected, const Bound &bound);
 
 enum class Against {
-  GraphBits,  ///< The graph's Exact bits and the kernels' Exact bits.
-  KernelBits, ///< The kernels' Exact bits; the graph leaves the order of a sum open.
+  GraphBits,     ///< The graph's Exact bits and the kernels' Exact bits.
+  KernelBits,    ///< The kernels' Exact bits; the graph leaves the order of a sum open.
   KernelMeaning, ///< Only the kernels against the graph in F64; the test bounds the machine itself.
 };
 
-/// Runs a step on the machine twice (other pages, other splits of the programs: same bits) and checks it.
-/// Returns the machine's result.
+/// Runs a step on the machine twice (other pages, other splits of the programs: same bits) and
+/// checks it. Returns the machine's result.
 StepResult check(const CompiledGraph &graph, const Step &step, Against against);
 
 /// Uniform in [-1, 1), exact in f32.

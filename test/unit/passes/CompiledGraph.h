@@ -34,15 +34,16 @@ inline constexpr const char *symbolOrder[] = {"T", "S", "B", "R", "C", "N"};
 
 /// One step's sizes and tensors.
 struct Step {
-  llvm::StringMap<int64_t> symbols;            ///< Every symbol of the graph but B.
-  llvm::StringMap<reference::Tensor> inputs;   ///< By fuse.name; not caches, not the block table.
-  llvm::StringMap<reference::Tensor> caches;   ///< [S, C, heads, head] before the step.
-  std::vector<int64_t> lengths;                ///< Per sequence: cached and new positions.
+  llvm::StringMap<int64_t> symbols;          ///< Every symbol of the graph but B.
+  llvm::StringMap<reference::Tensor> inputs; ///< By fuse.name; not caches, not the block table.
+  llvm::StringMap<reference::Tensor> caches; ///< [S, C, heads, head] before the step.
+  std::vector<int64_t> lengths;              ///< Per sequence: cached and new positions.
 };
 
 struct StepResult {
   reference::Tensor output;
-  std::map<std::string, reference::Tensor> caches; ///< After the step, where `lengths` reaches; 0 beyond.
+  std::map<std::string, reference::Tensor>
+      caches; ///< After the step, where `lengths` reaches; 0 beyond.
 };
 
 /// Where the pages of a step's sequences lie: shuffled; page 0 belongs to nobody.
@@ -66,14 +67,17 @@ public:
   Result<StepResult> runHost(const Step &step, uint32_t seed) const;
   Result<StepResult> interpret(const Step &step, reference::Precision precision) const;
   Result<StepResult> interpretAsPlan(const Step &step, reference::Precision precision,
-                                     const reference::PlanOptions &options = {}, uint32_t seed = 1) const;
+                                     const reference::PlanOptions &options = {},
+                                     uint32_t seed = 1) const;
 
   /// The lowered module: tile kernels and one plan.
   mlir::ModuleOp plan() const { return *lowered; }
   plan::ProgramOp program() const;
   int64_t launches() const;
   /// The values of a stored tensor, row-major.
-  const std::vector<float> &weight(const std::string &name) const { return weights.at(name).values; }
+  const std::vector<float> &weight(const std::string &name) const {
+    return weights.at(name).values;
+  }
 
 private:
   friend class HostRun;

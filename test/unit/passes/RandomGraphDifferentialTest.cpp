@@ -38,16 +38,18 @@ void checkSeed(uint32_t seed, const std::string &level) {
   CompiledGraph graph(text, level);
   ASSERT_EQ(graph.error(), "") << text;
   for (uint32_t i = 0; i < 2; ++i) {
-    const int64_t tokens = isStatic ? staticRows : tokenCounts[(seed * 2 + i * 5) % std::size(tokenCounts)];
+    const int64_t tokens =
+        isStatic ? staticRows : tokenCounts[(seed * 2 + i * 5) % std::size(tokenCounts)];
     SCOPED_TRACE("T = " + std::to_string(tokens));
     Step step = rowsStep(tokens, random.width(), seed);
     std::vector<int64_t> rows;
     for (int64_t t = 0; t < tokens; ++t)
       rows.push_back((t * 7 + seed) % tokens);
     step.inputs["rows"] = integerTensor(rows);
-    check(graph, step, random.hasExp()    ? Against::KernelMeaning
-                       : random.hasSums() ? Against::KernelBits
-                                          : Against::GraphBits);
+    check(graph, step,
+          random.hasExp()    ? Against::KernelMeaning
+          : random.hasSums() ? Against::KernelBits
+                             : Against::GraphBits);
     if (::testing::Test::HasFailure())
       FAIL() << text;
   }

@@ -38,7 +38,8 @@ protected:
 /// r errs by n / 2 + 3 + 1 (its quotient) units, the two products add 2.
 double rmsNormBound(int64_t n) { return (n / 2.0 + 6) * unit * 1.001; }
 
-void expectNearF64(const CompiledGraph &graph, const Step &step, const StepResult &actual, double relative) {
+void expectNearF64(const CompiledGraph &graph, const Step &step, const StepResult &actual,
+                   double relative) {
   Result<StepResult> exact = graph.interpret(step, Precision::F64);
   ASSERT_TRUE(exact) << exact.status().message();
   std::vector<double> y = exact->output.values();
@@ -51,7 +52,8 @@ TEST_P(RowDifferential, RmsNormOfEveryWidth) {
     SCOPED_TRACE(n);
     GraphText g;
     Node x = g.argument("x", rows(n));
-    CompiledGraph graph(g.finish(g.rmsNorm(x, g.weight("w", std::to_string(n), "f32"))), GetParam());
+    CompiledGraph graph(g.finish(g.rmsNorm(x, g.weight("w", std::to_string(n), "f32"))),
+                        GetParam());
     ASSERT_EQ(graph.error(), "");
     EXPECT_EQ(graph.launches(), 1);
     for (int64_t t : {0, 1, 5}) {
@@ -62,13 +64,15 @@ TEST_P(RowDifferential, RmsNormOfEveryWidth) {
 }
 
 TEST_P(RowDifferential, EmbeddingAndNormInOneKernel) {
-  for (const char *storage : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}) {
+  for (const char *storage :
+       {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}) {
     SCOPED_TRACE(storage);
     GraphText g;
     Node tokens = g.argument("tokens", "ragged(T)", "i32");
     Node x = g.gather(g.weight("table", "37, 256", storage), tokens, rows(256));
     Node y = g.rmsNorm(x, g.weight("w", "256", "f32"));
-    CompiledGraph graph(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(256), add)), GetParam());
+    CompiledGraph graph(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(256), add)),
+                        GetParam());
     ASSERT_EQ(graph.error(), "");
     Step step;
     step.symbols["T"] = 6;
@@ -86,12 +90,13 @@ TEST_P(RowDifferential, EmbeddingAlone) {
     Step step;
     step.symbols["T"] = 5;
     step.inputs["tokens"] = integerTensor({36, 0, 15, 16, 0});
-    checkText(g.finish(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n")), step,
-              Against::GraphBits);
+    checkText(g.finish(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n")),
+              step, Against::GraphBits);
   }
 }
 
-/// The tail of a block: product + residual, its norm, and a product of that plus the residual again.
+/// The tail of a block: product + residual, its norm, and a product of that plus the residual
+/// again.
 TEST_P(RowDifferential, NormAfterResidual) {
   for (int64_t n : {32, 96}) {
     SCOPED_TRACE(n);
@@ -102,7 +107,8 @@ TEST_P(RowDifferential, NormAfterResidual) {
                    {identityMap(2), identityMap(2)}, rows(n), add);
     Node y = g.rmsNorm(h, g.weight("w", size, "f32"));
     Node z = g.linear(y, g.weight("down", size + ", " + size, "q4_0"), rows(n));
-    CompiledGraph graph(g.finish(g.map({z, h}, {identityMap(2), identityMap(2)}, rows(n), add)), GetParam());
+    CompiledGraph graph(g.finish(g.map({z, h}, {identityMap(2), identityMap(2)}, rows(n), add)),
+                        GetParam());
     ASSERT_EQ(graph.error(), "");
     for (int64_t t : {1, 2, 8, 13})
       check(graph, rowsStep(t, n, 43), Against::KernelBits);
@@ -115,9 +121,11 @@ TEST_P(RowDifferential, OnlySomeRowsAreWanted) {
   Node wanted = g.argument("output_rows", "sym(R)", "i32");
   Node y = g.rmsNorm(x, g.weight("w", "64", "f32"));
   Node picked = g.gather(y, wanted, "sym(R), 64");
-  CompiledGraph graph(g.finish(g.linear(picked, g.weight("head", "35, 64", "q8_0"), "sym(R), 35")), GetParam());
+  CompiledGraph graph(g.finish(g.linear(picked, g.weight("head", "35, 64", "q8_0"), "sym(R), 35")),
+                      GetParam());
   ASSERT_EQ(graph.error(), "");
-  for (std::vector<int64_t> indices : std::vector<std::vector<int64_t>>{{}, {4}, {0, 4, 2}, {4, 4, 4, 3, 2, 1, 0, 0, 1}}) {
+  for (std::vector<int64_t> indices :
+       std::vector<std::vector<int64_t>>{{}, {4}, {0, 4, 2}, {4, 4, 4, 3, 2, 1, 0, 0, 1}}) {
     Step step = rowsStep(5, 64, 47);
     step.symbols["R"] = static_cast<int64_t>(indices.size());
     step.inputs["output_rows"] = integerTensor(indices);
@@ -132,7 +140,9 @@ TEST_P(RowDifferential, OnlySomeRowsAreWanted) {
 /// d = x - m errs by a unit of |d| <= range, so e = exp(d) by range units
 /// absolutely in the exponent = relatively in e, plus expError; their sum of
 /// positives adds n units, the quotient one. Both e and the sum carry e's error.
-double softmaxBound(int64_t n, double range) { return (2 * range + n + 2) * unit * 1.01 + 2 * expError; }
+double softmaxBound(int64_t n, double range) {
+  return (2 * range + n + 2) * unit * 1.01 + 2 * expError;
+}
 
 TEST_P(RowDifferential, SoftmaxOfEveryWidth) {
   for (int64_t n : rowWidths) {
@@ -144,9 +154,9 @@ TEST_P(RowDifferential, SoftmaxOfEveryWidth) {
     Step step = rowsStep(6, n, 53);
     const double inf = std::numeric_limits<double>::infinity();
     for (int64_t c = 0; c < n; ++c) {
-      step.inputs["x"].set({1, c}, c % 3 == 0 ? 30.0 : -30.0);  // far apart
-      step.inputs["x"].set({2, c}, -inf);                       // nothing visible
-      step.inputs["x"].set({3, c}, c == n - 1 ? 1.0 : -inf);    // only the last, in the tail
+      step.inputs["x"].set({1, c}, c % 3 == 0 ? 30.0 : -30.0); // far apart
+      step.inputs["x"].set({2, c}, -inf);                      // nothing visible
+      step.inputs["x"].set({3, c}, c == n - 1 ? 1.0 : -inf);   // only the last, in the tail
       step.inputs["x"].set({4, c}, 1e4 + static_cast<double>(c % 5));
     }
     expectNearF64(graph, step, check(graph, step, Against::KernelMeaning), softmaxBound(n, 60));
@@ -179,13 +189,21 @@ TEST_P(RowDifferential, SoftmaxOfEqualElementsIsUniformAtEveryLength) {
 /// both sides and round to f32 once: equal bits.
 TEST_P(RowDifferential, RopeOfBothPairingsFullAndPartial) {
   for (const char *pairing : {"half", "interleaved"})
-    for (auto [head, pairs] : {std::pair<int64_t, int64_t>{64, 32}, {64, 16}, {8, 4}, {20, 5}, {80, 40}, {96, 48}, {96, 16}}) {
-      SCOPED_TRACE(std::string(pairing) + " " + std::to_string(head) + " by " + std::to_string(pairs));
+    for (auto [head, pairs] : {std::pair<int64_t, int64_t>{64, 32},
+                               {64, 16},
+                               {8, 4},
+                               {20, 5},
+                               {80, 40},
+                               {96, 48},
+                               {96, 16}}) {
+      SCOPED_TRACE(std::string(pairing) + " " + std::to_string(head) + " by " +
+                   std::to_string(pairs));
       const std::string dims = "ragged(T), 3, " + std::to_string(head);
       GraphText g;
       Node x = g.argument("x", dims);
       Node positions = g.argument("positions", "ragged(T)", "i32");
-      CompiledGraph graph(g.finish(g.rope(x, positions, g.frequencies(pairs), pairing)), GetParam());
+      CompiledGraph graph(g.finish(g.rope(x, positions, g.frequencies(pairs), pairing)),
+                          GetParam());
       ASSERT_EQ(graph.error(), "");
       Step step;
       step.symbols["T"] = 5;
@@ -220,13 +238,15 @@ TEST_P(RowDifferential, ArithmeticRoundsAsWritten) {
     Step step = rowsStep(4, n, 61);
     step.inputs["y"] = randomTensor({4, n}, 62);
     const double inf = std::numeric_limits<double>::infinity();
-    const double special[] = {0.0, -0.0, inf, -inf, std::nan(""), 0x1p-149, -0x1p-140, 0x1.fffffep127, 1.0};
+    const double special[] = {0.0,       -0.0,           inf, -inf, std::nan(""), 0x1p-149,
+                              -0x1p-140, 0x1.fffffep127, 1.0};
     for (int64_t c = 0; c < n; ++c) { // meets of special values, and with ordinary ones
       step.inputs["x"].set({2, c}, special[c % 9]);
       step.inputs["x"].set({3, c}, special[c % 9]);
       step.inputs["y"].set({3, c}, special[c / 9 % 9]);
     }
-    checkText(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(n), body)), step, Against::GraphBits);
+    checkText(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(n), body)), step,
+              Against::GraphBits);
   }
 }
 
@@ -235,17 +255,21 @@ TEST_P(RowDifferential, ExpKeepsItsStatedError) {
   constexpr int64_t n = 4000;
   GraphText g;
   Node x = g.argument("x", rows(n));
-  CompiledGraph graph(g.finish(g.map({x}, {identityMap(2)}, rows(n), "    %r = math.exp %a : f32\n")), GetParam());
+  CompiledGraph graph(
+      g.finish(g.map({x}, {identityMap(2)}, rows(n), "    %r = math.exp %a : f32\n")), GetParam());
   ASSERT_EQ(graph.error(), "");
   Step step = rowsStep(3, n, 113);
   const double inf = std::numeric_limits<double>::infinity();
-  const double special[] = {0.0, -0.0, inf, -inf, std::nan(""), 88.7228, 89.0, -87.4, -103.9, -104.1, 1e30, -1e30, 0x1p-149};
+  const double special[] = {0.0,   -0.0,   inf,    -inf, std::nan(""), 88.7228, 89.0,
+                            -87.4, -103.9, -104.1, 1e30, -1e30,        0x1p-149};
   for (int64_t c = 0; c < n; ++c) {
     step.inputs["x"].set({0, c}, static_cast<float>(-110 + 200.0 * static_cast<double>(c) / n));
-    step.inputs["x"].set({1, c}, static_cast<float>(special[static_cast<size_t>(c) % std::size(special)]));
+    step.inputs["x"].set({1, c},
+                         static_cast<float>(special[static_cast<size_t>(c) % std::size(special)]));
   }
   StepResult actual = check(graph, step, Against::KernelMeaning);
-  Result<StepResult> exact = graph.interpret(step, Precision::Exact); // rounded to f32: overflows where f32 does
+  Result<StepResult> exact =
+      graph.interpret(step, Precision::Exact); // rounded to f32: overflows where f32 does
   ASSERT_TRUE(exact) << exact.status().message();
   std::vector<double> y = exact->output.values();
   EXPECT_TRUE(within(actual.output, exact->output,
@@ -270,8 +294,9 @@ TEST_P(RowDifferential, SwigluOfAnyGate) {
   Result<StepResult> exact = graph.interpret(step, Precision::Exact);
   ASSERT_TRUE(exact) << exact.status().message();
   std::vector<double> y = exact->output.values();
-  // As in LinearDifferentialTest: expError + 7 units. Below -87 the quotient is subnormal; there its own error
-  // is a step of `tiny`, or a sign of infinity's neighbour: 1 + e overflows a little earlier or later.
+  // As in LinearDifferentialTest: expError + 7 units. Below -87 the quotient is subnormal; there
+  // its own error is a step of `tiny`, or a sign of infinity's neighbour: 1 + e overflows a little
+  // earlier or later.
   EXPECT_TRUE(within(actual.output, exact->output, [&](int64_t i) {
     return (expError + 7 * unit) * std::fabs(y[i]) + 2 * tiny;
   }));
@@ -285,10 +310,13 @@ TEST_P(RowDifferential, TiedEmbeddings) {
     Node tokens = g.argument("tokens", "ragged(T)", "i32");
     Node table = g.weight("table", "70, 256", storage);
     Node x = g.gather(table, tokens, rows(256));
-    CompiledGraph graph(g.finish(g.linear(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n"), table, rows(70))),
-                        GetParam());
+    CompiledGraph graph(
+        g.finish(g.linear(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n"),
+                          table, rows(70))),
+        GetParam());
     ASSERT_EQ(graph.error(), "");
-    for (std::vector<int64_t> ids : std::vector<std::vector<int64_t>>{{69}, {0, 16, 69, 31}, {1, 2, 3, 4, 5, 6, 7, 8, 64, 65}}) {
+    for (std::vector<int64_t> ids : std::vector<std::vector<int64_t>>{
+             {69}, {0, 16, 69, 31}, {1, 2, 3, 4, 5, 6, 7, 8, 64, 65}}) {
       Step step;
       step.symbols["T"] = static_cast<int64_t>(ids.size());
       step.inputs["tokens"] = integerTensor(ids);
@@ -320,8 +348,10 @@ TEST_P(RowDifferential, ViewsComposeIntoReaders) {
     GraphText g;
     Node x = g.argument("x", rows(72));
     Node v = g.view(x, c.map, c.dims);
-    const int rank = static_cast<int>(std::count(c.dims, c.dims + std::string(c.dims).size(), ',')) + 1;
-    Node y = g.map({v, v}, {identityMap(rank), identityMap(rank)}, c.dims, "    %m = arith.mulf %a, %b : f32\n    %r = arith.addf %m, %a : f32\n");
+    const int rank =
+        static_cast<int>(std::count(c.dims, c.dims + std::string(c.dims).size(), ',')) + 1;
+    Node y = g.map({v, v}, {identityMap(rank), identityMap(rank)}, c.dims,
+                   "    %m = arith.mulf %a, %b : f32\n    %r = arith.addf %m, %a : f32\n");
     checkText(g.finish(y), rowsStep(5, 72, 67), Against::GraphBits);
   }
 }
@@ -331,7 +361,8 @@ TEST_P(RowDifferential, BroadcastsAndIndices) {
   Node x = g.argument("x", rows(45));
   Node table = g.weight("table", "45", "f32");
   Node squares = g.map({x}, {identityMap(2)}, rows(45), "    %r = arith.mulf %a, %a : f32\n");
-  Node most = g.reduce(squares, 2, "arith.maximumf", "0xFF800000", "ragged(T)"); // a maximum has no order
+  Node most =
+      g.reduce(squares, 2, "arith.maximumf", "0xFF800000", "ragged(T)"); // a maximum has no order
   const std::string body = R"(    %i = fuse.index 1
     %t = fuse.index 0
     %k = arith.muli %i, %t : i32
@@ -340,7 +371,8 @@ TEST_P(RowDifferential, BroadcastsAndIndices) {
     %u = arith.divf %s, %b : f32
     %r = arith.addf %u, %c : f32
 )";
-  Node y = g.map({x, most, table}, {"(t, c) -> (t, c)", "(t, c) -> (t)", "(t, c) -> (c)"}, rows(45), body);
+  Node y = g.map({x, most, table}, {"(t, c) -> (t, c)", "(t, c) -> (t)", "(t, c) -> (c)"}, rows(45),
+                 body);
   checkText(g.finish(y), rowsStep(7, 45, 71), Against::GraphBits);
 }
 
@@ -370,7 +402,8 @@ TEST_P(RowDifferential, ReductionsOfSymbolicRows) {
   GraphText g;
   Node x = g.argument("x", "ragged(T), sym(N)");
   Node most = g.reduce(x, 2, "arith.maximumf", "0xFF800000", "ragged(T)");
-  Node y = g.map({x, most}, {identityMap(2), "(t, c) -> (t)"}, "ragged(T), sym(N)", "    %r = arith.subf %a, %b : f32\n");
+  Node y = g.map({x, most}, {identityMap(2), "(t, c) -> (t)"}, "ragged(T), sym(N)",
+                 "    %r = arith.subf %a, %b : f32\n");
   CompiledGraph graph(g.finish(y), GetParam());
   ASSERT_EQ(graph.error(), "");
   for (int64_t n : {1, 2, 15, 16, 17, 33, 100}) {
@@ -382,93 +415,7 @@ TEST_P(RowDifferential, ReductionsOfSymbolicRows) {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// What a kernel must not do with its own results
-//===----------------------------------------------------------------------===//
-
-class OwnResults : public RowDifferential {
-protected:
-  static Step stepWithRows(int64_t tokens, int64_t width) {
-    Step step = rowsStep(tokens, width, 101);
-    std::vector<int64_t> picks;
-    for (int64_t t = 0; t < tokens; ++t)
-      picks.push_back((t * 7 + 3) % tokens);
-    step.inputs["rows"] = integerTensor(picks);
-    return step;
-  }
-};
-
-/// Programs run in any order: rows that others compute come from memory, through another launch.
-TEST_P(OwnResults, AGatherTakesRowsOfAnotherLaunch) {
-  GraphText g;
-  Node x = g.argument("x", rows(65)), picks = g.argument("rows", "ragged(T)", "i32");
-  Node y = g.map({x, x}, {identityMap(2), "(t, c) -> (t, -c + 64)"}, rows(65), add);
-  Node z = g.gather(g.gather(y, picks, rows(65)), picks, rows(65)); // rows of rows
-  CompiledGraph graph(g.finish(g.map({z, y}, {identityMap(2), identityMap(2)}, rows(65), add)), GetParam());
-  for (int64_t t : {1, 13})
-    check(graph, stepWithRows(t, 65), Against::GraphBits);
-}
-
-TEST_P(OwnResults, AnEpilogueReadsOtherElementsFromMemory) {
-  GraphText g;
-  Node x = g.argument("x", rows(32));
-  Node y = g.linear(x, g.weight("w", "80, 32", "q8_0"), rows(80));
-  CompiledGraph graph(g.finish(g.map({y, y}, {identityMap(2), "(t, c) -> (t, -c + 79)"}, rows(80), add)), GetParam());
-  for (int64_t t : {1, 5, 13})
-    check(graph, rowsStep(t, 32, 103), Against::GraphBits);
-}
-
-TEST_P(OwnResults, AReductionOfAnotherHeadComesFromMemory) {
-  GraphText g;
-  Node x = g.argument("x", rows(36));
-  Node heads = g.view(x, "(t, h, d) -> (t, h * 12 + d)", "ragged(T), 3, 12");
-  Node most = g.reduce(heads, 3, "arith.maximumf", "0xFF800000", "ragged(T), 3");
-  Node y = g.map({heads, most}, {identityMap(3), "(t, h, d) -> (t, 2 - h)"}, "ragged(T), 3, 12", add);
-  Node z = g.map({y, most}, {identityMap(3), "(t, h, d) -> (t, h)"}, "ragged(T), 3, 12", add);
-  CompiledGraph graph(g.finish(z), GetParam());
-  check(graph, rowsStep(5, 36, 107), Against::GraphBits);
-}
-
-/// Heads stored side by side have no gap between them: no lane may run over a head's end.
-TEST_P(OwnResults, MergedHeadsOfAnySizeDoNotOverlap) {
-  for (int64_t size : {1, 3, 11, 12, 20, 24, 65}) {
-    SCOPED_TRACE(size);
-    const std::string s = std::to_string(size), heads = "ragged(T), 3, " + s;
-    GraphText g;
-    Node x = g.argument("x", rows(3 * size));
-    Node y = g.map({g.view(x, "(t, h, d) -> (t, (2 - h) * " + s + " + d)", heads)}, {identityMap(3)}, heads,
-                   "    %r = arith.negf %a : f32\n");
-    Node flat = g.reshape(y, rows(3 * size));
-    CompiledGraph graph(g.finish(g.map({flat, x}, {identityMap(2), identityMap(2)}, rows(3 * size), add)), GetParam());
-    check(graph, rowsStep(6, 3 * size, 109), Against::GraphBits);
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// The comparators themselves
-//===----------------------------------------------------------------------===//
-
-TEST(Comparators, OneSidedNaNAndInfinityFail) {
-  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
-  auto tensor = [](double v) { return Tensor::fromValues(Element::F32, {1}, {v}); };
-  auto loose = [](int64_t) { return std::numeric_limits<double>::infinity(); };
-  for (auto [a, b] : {std::pair{nan, 1.0}, {1.0, nan}, {inf, 1.0}, {1.0, -inf}, {inf, -inf}, {nan, inf}}) {
-    EXPECT_FALSE(sameBits(tensor(a), tensor(b)));
-    EXPECT_FALSE(within(tensor(a), tensor(b), loose));
-  }
-  for (double v : {nan, inf, -inf, 0.0, 1.5}) {
-    EXPECT_TRUE(sameBits(tensor(v), tensor(v)));
-    EXPECT_TRUE(within(tensor(v), tensor(v), [](int64_t) { return 0.0; }));
-  }
-  EXPECT_FALSE(sameBits(tensor(0.0), tensor(-0.0)));
-  EXPECT_FALSE(within(tensor(1.0), tensor(1.0 + 2 * unit), [](int64_t) { return unit; }));
-  EXPECT_FALSE(sameBits(tensor(1.0), Tensor::filled(Element::F32, {2}, 1.0)));
-}
-
 INSTANTIATE_TEST_SUITE_P(Levels, RowDifferential, ::testing::ValuesIn(codegen::runnableLevels()),
-                         [](const auto &info) { return info.param; });
-
-INSTANTIATE_TEST_SUITE_P(Levels, OwnResults, ::testing::ValuesIn(codegen::runnableLevels()),
                          [](const auto &info) { return info.param; });
 
 } // namespace
