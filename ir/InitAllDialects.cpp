@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 void fusec::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<fuse::FuseDialect, plan::PlanDialect, tile::TileDialect, mlir::arith::ArithDialect,
-                  mlir::func::FuncDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  registry
+      .insert<fuse::FuseDialect, plan::PlanDialect, tile::TileDialect, mlir::arith::ArithDialect,
+              mlir::func::FuncDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
 }

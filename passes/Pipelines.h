@@ -15,7 +15,7 @@ enum class Phase { Import, Primitives, Groups, Plan };
 
 struct PhaseInfo {
   Phase phase;
-  llvm::StringRef name;        ///< On the command line and in dump file names.
+  llvm::StringRef name; ///< On the command line and in dump file names.
   llvm::StringRef description;
 };
 

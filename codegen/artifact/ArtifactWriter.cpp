@@ -32,7 +32,8 @@ Result<Ranges> writeWeights(const std::filesystem::path &file, plan::ProgramOp p
   Ranges ranges;
   for (size_t i = 0; i < stored.size(); ++i) {
     bool isWeight = stored[i].getKind() == plan::BufferKind::Weight;
-    FUSEC_ASSIGN_OR_RETURN(WeightRange range, isWeight ? writer.addWeight(stored[i], model) : writer.addConstant(stored[i]));
+    FUSEC_ASSIGN_OR_RETURN(WeightRange range,
+                           isWeight ? writer.addWeight(stored[i], model) : writer.addConstant(stored[i]));
     ranges[stored[i]] = range;
     if (progress)
       progress(static_cast<double>(i + 1) / static_cast<double>(stored.size()));

@@ -24,13 +24,13 @@ namespace fusec::codegen {
 /// A plan compiled for one CPU level. Plans of several levels differ in their kernels' tiles only.
 struct TargetPlan {
   std::string level;
-  mlir::ModuleOp module;                ///< Plan level.
-  std::vector<CompiledKernel> kernels;  ///< In module order.
+  mlir::ModuleOp module;               ///< Plan level.
+  std::vector<CompiledKernel> kernels; ///< In module order.
 };
 
 struct ArtifactOptions {
-  std::string version; ///< fusec's version, for the manifest.
-  std::string digest;  ///< Identifies the model's content.
+  std::string version;                  ///< fusec's version, for the manifest.
+  std::string digest;                   ///< Identifies the model's content.
   std::function<void(double)> progress; ///< 0 to 1, on the calling thread; may be empty.
 };
 

@@ -11,14 +11,15 @@ namespace fusec::codegen {
 
 namespace {
 
-json extentOf(const fuse::Dim &dim) {
-  return dim.isStatic() ? json(dim.size) : json(dim.symbol.getValue().str());
-}
+json extentOf(const fuse::Dim &dim) { return dim.isStatic() ? json(dim.size) : json(dim.symbol.getValue().str()); }
 
 json modelOf(const models::ModelConfig &config, int64_t bytes, const ArtifactOptions &options) {
-  json model = {{"name", config.name},         {"architecture", std::string(config.architecture->name)},
-                {"digest", options.digest},    {"vocab_size", config.vocab},
-                {"context_length", config.context}, {"bytes", bytes}};
+  json model = {{"name", config.name},
+                {"architecture", std::string(config.architecture->name)},
+                {"digest", options.digest},
+                {"vocab_size", config.vocab},
+                {"context_length", config.context},
+                {"bytes", bytes}};
   if (config.bosId)
     model["bos_id"] = *config.bosId;
   model["eos_ids"] = config.eosIds;
@@ -73,7 +74,8 @@ json bufferOf(plan::BufferOp buffer, int64_t page, const llvm::DenseMap<mlir::Op
   return row;
 }
 
-json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols, const std::vector<CompiledKernel> &compiled) {
+json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols,
+               const std::vector<CompiledKernel> &compiled) {
   auto kernel = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
   json row;
   if (variant.getSymbol())
@@ -108,7 +110,9 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
                 const llvm::DenseMap<mlir::Operation *, WeightRange> &weights, const ArtifactOptions &options) {
   auto program = *mlir::ModuleOp(targets.front().module).getOps<plan::ProgramOp>().begin();
   auto page = static_cast<int64_t>(program.getPage());
-  json manifest = {{"format", 1}, {"fusec", options.version}, {"model", modelOf(config, modelBytes, options)},
+  json manifest = {{"format", 1},
+                   {"fusec", options.version},
+                   {"model", modelOf(config, modelBytes, options)},
                    {"symbols", symbolOrder()},
                    {"kv", {{"page_tokens", page}, {"dtype", "f32"}, {"layers", config.layers}}}};
   manifest["numerics"] = json::array();

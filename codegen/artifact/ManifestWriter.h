@@ -14,7 +14,8 @@ namespace fusec::codegen {
 std::vector<std::string> symbolOrder();
 
 /// The manifest of a plan; `weights` has a range for every weight and constant.
-nlohmann::ordered_json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::ArrayRef<TargetPlan> targets,
+nlohmann::ordered_json manifestOf(const models::ModelConfig &config, int64_t modelBytes,
+                                  llvm::ArrayRef<TargetPlan> targets,
                                   const llvm::DenseMap<mlir::Operation *, WeightRange> &weights,
                                   const ArtifactOptions &options);
 

@@ -34,11 +34,11 @@ constexpr Rule<llvm::Instruction::BinaryOps> binaries[] = {
 };
 
 constexpr Rule<llvm::Instruction::CastOps> casts[] = {
-    {"arith.sitofp", llvm::Instruction::SIToFP},   {"arith.uitofp", llvm::Instruction::UIToFP},
-    {"arith.fptosi", llvm::Instruction::FPToSI},   {"arith.fptoui", llvm::Instruction::FPToUI},
-    {"arith.truncf", llvm::Instruction::FPTrunc},  {"arith.extf", llvm::Instruction::FPExt},
-    {"arith.extsi", llvm::Instruction::SExt},      {"arith.extui", llvm::Instruction::ZExt},
-    {"arith.trunci", llvm::Instruction::Trunc},    {"arith.bitcast", llvm::Instruction::BitCast},
+    {"arith.sitofp", llvm::Instruction::SIToFP},  {"arith.uitofp", llvm::Instruction::UIToFP},
+    {"arith.fptosi", llvm::Instruction::FPToSI},  {"arith.fptoui", llvm::Instruction::FPToUI},
+    {"arith.truncf", llvm::Instruction::FPTrunc}, {"arith.extf", llvm::Instruction::FPExt},
+    {"arith.extsi", llvm::Instruction::SExt},     {"arith.extui", llvm::Instruction::ZExt},
+    {"arith.trunci", llvm::Instruction::Trunc},   {"arith.bitcast", llvm::Instruction::BitCast},
 };
 
 constexpr Rule<llvm::Intrinsic::ID> intrinsics[] = {
@@ -54,9 +54,10 @@ constexpr Rule<llvm::Intrinsic::ID> intrinsics[] = {
 
 /// The C library's functions, for f64; f32 appends "f".
 constexpr Rule<llvm::StringLiteral> libm[] = {
-    {"math.exp", "exp"},   {"math.exp2", "exp2"}, {"math.log", "log"}, {"math.log2", "log2"},   {"math.log1p", "log1p"},
-    {"math.sin", "sin"},   {"math.cos", "cos"},   {"math.tan", "tan"}, {"math.tanh", "tanh"},   {"math.erf", "erf"},
-    {"math.powf", "pow"},  {"math.atan", "atan"}, {"math.expm1", "expm1"}, {"math.round", "round"},
+    {"math.exp", "exp"},     {"math.exp2", "exp2"},   {"math.log", "log"},  {"math.log2", "log2"},
+    {"math.log1p", "log1p"}, {"math.sin", "sin"},     {"math.cos", "cos"},  {"math.tan", "tan"},
+    {"math.tanh", "tanh"},   {"math.erf", "erf"},     {"math.powf", "pow"}, {"math.atan", "atan"},
+    {"math.expm1", "expm1"}, {"math.round", "round"},
 };
 
 template <typename T, size_t n> const T *find(const Rule<T> (&rules)[n], StringRef name) {
@@ -70,22 +71,38 @@ llvm::CmpInst::Predicate predicate(arith::CmpFPredicate p) {
   using P = arith::CmpFPredicate;
   using L = llvm::CmpInst;
   switch (p) {
-  case P::AlwaysFalse: return L::FCMP_FALSE;
-  case P::OEQ: return L::FCMP_OEQ;
-  case P::OGT: return L::FCMP_OGT;
-  case P::OGE: return L::FCMP_OGE;
-  case P::OLT: return L::FCMP_OLT;
-  case P::OLE: return L::FCMP_OLE;
-  case P::ONE: return L::FCMP_ONE;
-  case P::ORD: return L::FCMP_ORD;
-  case P::UEQ: return L::FCMP_UEQ;
-  case P::UGT: return L::FCMP_UGT;
-  case P::UGE: return L::FCMP_UGE;
-  case P::ULT: return L::FCMP_ULT;
-  case P::ULE: return L::FCMP_ULE;
-  case P::UNE: return L::FCMP_UNE;
-  case P::UNO: return L::FCMP_UNO;
-  case P::AlwaysTrue: return L::FCMP_TRUE;
+  case P::AlwaysFalse:
+    return L::FCMP_FALSE;
+  case P::OEQ:
+    return L::FCMP_OEQ;
+  case P::OGT:
+    return L::FCMP_OGT;
+  case P::OGE:
+    return L::FCMP_OGE;
+  case P::OLT:
+    return L::FCMP_OLT;
+  case P::OLE:
+    return L::FCMP_OLE;
+  case P::ONE:
+    return L::FCMP_ONE;
+  case P::ORD:
+    return L::FCMP_ORD;
+  case P::UEQ:
+    return L::FCMP_UEQ;
+  case P::UGT:
+    return L::FCMP_UGT;
+  case P::UGE:
+    return L::FCMP_UGE;
+  case P::ULT:
+    return L::FCMP_ULT;
+  case P::ULE:
+    return L::FCMP_ULE;
+  case P::UNE:
+    return L::FCMP_UNE;
+  case P::UNO:
+    return L::FCMP_UNO;
+  case P::AlwaysTrue:
+    return L::FCMP_TRUE;
   }
   return L::FCMP_FALSE;
 }
@@ -94,16 +111,26 @@ llvm::CmpInst::Predicate predicate(arith::CmpIPredicate p) {
   using P = arith::CmpIPredicate;
   using L = llvm::CmpInst;
   switch (p) {
-  case P::eq: return L::ICMP_EQ;
-  case P::ne: return L::ICMP_NE;
-  case P::slt: return L::ICMP_SLT;
-  case P::sle: return L::ICMP_SLE;
-  case P::sgt: return L::ICMP_SGT;
-  case P::sge: return L::ICMP_SGE;
-  case P::ult: return L::ICMP_ULT;
-  case P::ule: return L::ICMP_ULE;
-  case P::ugt: return L::ICMP_UGT;
-  case P::uge: return L::ICMP_UGE;
+  case P::eq:
+    return L::ICMP_EQ;
+  case P::ne:
+    return L::ICMP_NE;
+  case P::slt:
+    return L::ICMP_SLT;
+  case P::sle:
+    return L::ICMP_SLE;
+  case P::sgt:
+    return L::ICMP_SGT;
+  case P::sge:
+    return L::ICMP_SGE;
+  case P::ult:
+    return L::ICMP_ULT;
+  case P::ule:
+    return L::ICMP_ULE;
+  case P::ugt:
+    return L::ICMP_UGT;
+  case P::uge:
+    return L::ICMP_UGE;
   }
   return L::ICMP_EQ;
 }
@@ -119,8 +146,7 @@ llvm::Type *asWideAs(llvm::Type *scalar, llvm::Value *like) {
 
 llvm::Value *KernelEmitter::callPerLane(StringRef name, ArrayRef<llvm::Value *> x) {
   llvm::Type *scalar = x.front()->getType()->getScalarType();
-  llvm::FunctionType *type =
-      llvm::FunctionType::get(scalar, llvm::SmallVector<llvm::Type *>(x.size(), scalar), false);
+  llvm::FunctionType *type = llvm::FunctionType::get(scalar, llvm::SmallVector<llvm::Type *>(x.size(), scalar), false);
   std::string symbol = scalar->isFloatTy() ? (name + "f").str() : name.str();
   llvm::FunctionCallee callee = module.getOrInsertFunction(symbol, type);
   auto *declaration = llvm::cast<llvm::Function>(callee.getCallee());
@@ -238,7 +264,8 @@ void KernelEmitter::emitConstant(arith::ConstantOp op) {
     for (int64_t lane = 0; lane < s.lanes; lane += s.width) {
       SmallVector<llvm::Constant *> lanes;
       for (int64_t l = lane; l < lane + s.width; ++l)
-        lanes.push_back(l < s.lanes ? scalarConstant(scalar, all[row * s.lanes + l]) : llvm::Constant::getNullValue(scalar));
+        lanes.push_back(l < s.lanes ? scalarConstant(scalar, all[row * s.lanes + l])
+                                    : llvm::Constant::getNullValue(scalar));
       out.push_back(llvm::ConstantVector::get(lanes));
     }
   bind(op, std::move(out));

@@ -107,9 +107,7 @@ llvm::Type *KernelEmitter::memoryType(const BufferView &buffer) {
   }
 }
 
-int64_t KernelEmitter::memoryBytes(const BufferView &buffer) {
-  return memoryType(buffer)->getScalarSizeInBits() / 8;
-}
+int64_t KernelEmitter::memoryBytes(const BufferView &buffer) { return memoryType(buffer)->getScalarSizeInBits() / 8; }
 
 std::optional<KernelEmitter::Address> KernelEmitter::rowsAddress(const Access &a, ArrayRef<LaneIndex> at) {
   IndexValue element = IndexValue::constant(0), stride = IndexValue::constant(1);
@@ -144,8 +142,9 @@ std::optional<KernelEmitter::Address> KernelEmitter::pagedAddress(const Access &
   llvm::Value *base = math.address(a.buffer.pointer, pageBytes);
   bool isK = a.buffer.type.getLayout() == Layout::PagedK;
   int64_t headStride = channels * page, slotStride = isK ? 1 : channels, channelStride = isK ? page : 1;
-  IndexValue element = math.add(math.mulConstant(head.at, headStride),
-                                math.add(math.mulConstant(slot, slotStride), math.mulConstant(channel.at, channelStride)));
+  IndexValue element =
+      math.add(math.mulConstant(head.at, headStride),
+               math.add(math.mulConstant(slot, slotStride), math.mulConstant(channel.at, channelStride)));
   int64_t laneStride = head.stride * headStride + position.stride * slotStride + channel.stride * channelStride;
   return Address{math.address(base, math.mulConstant(element, bytes)), laneStride * bytes};
 }
@@ -296,9 +295,9 @@ void KernelEmitter::storeFull(const Access &a, ArrayRef<llvm::Value *> value) {
 /// A bound that a tile may reach: the extent of a buffer dimension that the map
 /// names alone, and how the tile lies along the iteration dimension it names.
 struct KernelEmitter::Limit {
-  IndexValue first;  ///< Index of the tile's first lane or row.
+  IndexValue first; ///< Index of the tile's first lane or row.
   IndexValue extent;
-  int64_t span;      ///< Lanes, rows or 1.
+  int64_t span; ///< Lanes, rows or 1.
   bool alongLanes, alongRows;
 };
 

@@ -37,8 +37,8 @@ constexpr int64_t wordBytes = 4 * panelRows; ///< One u32 of each row.
 IndexValue constantIndex(int64_t v) { return IndexValue::constant(v); }
 } // namespace
 
-KernelEmitter::PanelPoint KernelEmitter::panelPoint(const BufferView &buffer, const IndexValue &n,
-                                                    const IndexValue &k, int64_t width) {
+KernelEmitter::PanelPoint KernelEmitter::panelPoint(const BufferView &buffer, const IndexValue &n, const IndexValue &k,
+                                                    int64_t width) {
   const PanelFormat &format = panelFormat(*buffer.type.getStorage());
   PanelOffsets at = panelOffsets(format);
   int64_t perPanel = buffer.type.getDims()[1].size / format.superElements * at.superBytes;
@@ -110,8 +110,7 @@ static llvm::Value *lookUp(llvm::IRBuilder<> &b, llvm::Value *index, llvm::funct
   llvm::SmallVector<llvm::Constant *> entries;
   for (int i = 0; i < panelRows; ++i)
     entries.push_back(llvm::ConstantFP::get(b.getFloatTy(), table(i)));
-  return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
-                           {llvm::ConstantVector::get(entries), index});
+  return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {llvm::ConstantVector::get(entries), index});
 }
 
 /// The code of one k as f32, the format's offset taken off.

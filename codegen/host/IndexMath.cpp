@@ -154,8 +154,8 @@ IndexValue IndexMath::clamp(const IndexValue &a, const IndexValue &last) {
   if (a.isConstant() && last.isConstant())
     return IndexValue::constant(a.offset < 0 ? last.offset : std::min(a.offset, last.offset));
   llvm::Value *x = value(a), *y = value(last);
-  IndexValue r = IndexValue::opaque(
-      once({Min, x, y, 0}, [&] { return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y); }));
+  IndexValue r =
+      IndexValue::opaque(once({Min, x, y, 0}, [&] { return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y); }));
   r.divisor = std::gcd(std::gcd(a.divisor, a.offset), std::gcd(last.divisor, last.offset));
   r.min = 0;
   r.max = last.max;

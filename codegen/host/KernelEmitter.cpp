@@ -104,8 +104,8 @@ llvm::Value *KernelEmitter::symbolValue(StringAttr symbol) {
   if (found == options.symbols.end())
     return value = (fail(kernel, "unknown size symbol '" + symbol.getValue() + "'"), b.getInt64(1));
   llvm::IRBuilder<> atEntry(entry->getTerminator());
-  llvm::Value *slot = atEntry.CreateConstGEP1_64(atEntry.getInt64Ty(), function->getArg(1),
-                                                 found - options.symbols.begin());
+  llvm::Value *slot =
+      atEntry.CreateConstGEP1_64(atEntry.getInt64Ty(), function->getArg(1), found - options.symbols.begin());
   return value = atEntry.CreateLoad(atEntry.getInt64Ty(), slot, symbol.getValue());
 }
 

@@ -3,7 +3,6 @@
 
 #include "codegen/host/SharedLinker.h"
 
-#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/IR/Verifier.h"
@@ -13,6 +12,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 #include <atomic>
 #include <mutex>
@@ -35,9 +35,7 @@ constexpr llvm::StringLiteral pipeline =
 /// emission already alternates independent chains.
 class EmissionOrder final : public llvm::OptPassGate {
 public:
-  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override {
-    return pass != "machine-scheduler";
-  }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override { return pass != "machine-scheduler"; }
   bool isEnabled() const override { return true; }
 };
 

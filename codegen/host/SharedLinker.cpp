@@ -41,7 +41,8 @@ Status linkShared(const std::vector<std::string> &objects, const fs::path &outpu
   }
   std::string result = output.string();
   // No build id, no symbol table, no hash of paths: the bytes depend on the objects only.
-  std::vector<const char *> arguments{"ld.lld", "-shared", "-s", "-z", "noexecstack", "--build-id=none", "--hash-style=gnu", "-o", result.c_str()};
+  std::vector<const char *> arguments{"ld.lld",          "-shared",          "-s", "-z",          "noexecstack",
+                                      "--build-id=none", "--hash-style=gnu", "-o", result.c_str()};
   std::vector<std::string> names;
   for (const fs::path &path : files.paths)
     names.push_back(path.string());

@@ -103,14 +103,22 @@ void readQ6_K(const uint8_t *p, BlockFields &f) {
 
 void readBlock(StorageType type, const uint8_t *bytes, BlockFields &fields) {
   switch (type) {
-  case StorageType::Q4_0: return readQ4_0(bytes, fields);
-  case StorageType::Q4_1: return readQ4_1(bytes, fields);
-  case StorageType::Q5_0: return readQ5_0(bytes, fields);
-  case StorageType::Q5_1: return readQ5_1(bytes, fields);
-  case StorageType::Q8_0: return readQ8_0(bytes, fields);
-  case StorageType::Q4_K: return readQ4_K(bytes, fields);
-  case StorageType::Q5_K: return readQ5_K(bytes, fields);
-  case StorageType::Q6_K: return readQ6_K(bytes, fields);
+  case StorageType::Q4_0:
+    return readQ4_0(bytes, fields);
+  case StorageType::Q4_1:
+    return readQ4_1(bytes, fields);
+  case StorageType::Q5_0:
+    return readQ5_0(bytes, fields);
+  case StorageType::Q5_1:
+    return readQ5_1(bytes, fields);
+  case StorageType::Q8_0:
+    return readQ8_0(bytes, fields);
+  case StorageType::Q4_K:
+    return readQ4_K(bytes, fields);
+  case StorageType::Q5_K:
+    return readQ5_K(bytes, fields);
+  case StorageType::Q6_K:
+    return readQ6_K(bytes, fields);
   case StorageType::F32:
   case StorageType::F16:
   case StorageType::BF16:

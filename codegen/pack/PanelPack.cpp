@@ -37,15 +37,15 @@ void storeHalf(uint8_t *section, int lane, uint16_t value) { std::memcpy(section
 
 /// Bits of one k in the low and high plane of its chunk.
 struct CodePlace {
-  int64_t low, high;      ///< Bytes from the chunk's start, lane 0.
+  int64_t low, high; ///< Bytes from the chunk's start, lane 0.
   int lowShift, highShift;
 };
 
 CodePlace placeOf(const PanelFormat &f, const PanelOffsets &at, int64_t k) {
   int lowBits = f.bits >= 8 ? 8 : 4, highBits = f.bits - lowBits;
   int64_t perLow = 32 / lowBits, perHigh = highBits > 0 ? 32 / highBits : 32;
-  return {k / perLow * 4 * panelRows, at.lowBytes + k / perHigh * 4 * panelRows,
-          static_cast<int>(k % perLow) * lowBits, static_cast<int>(k % perHigh) * highBits};
+  return {k / perLow * 4 * panelRows, at.lowBytes + k / perHigh * 4 * panelRows, static_cast<int>(k % perLow) * lowBits,
+          static_cast<int>(k % perHigh) * highBits};
 }
 
 void packSuperBlock(const PanelFormat &f, const PanelOffsets &at, const BlockFields &block, uint8_t *super, int lane) {
@@ -162,8 +162,7 @@ void decodePanels(StorageType type, std::span<const std::byte> packed, int64_t r
   for (int64_t n = 0; n < rows; ++n)
     for (int64_t k = 0; k < columns; ++k) {
       const uint8_t *super = bytes + n / panelRows * panelBytes + k / f.superElements * at.superBytes;
-      out[n * columns + k] =
-          decodeElement(f, at, super, k % f.superElements, static_cast<int>(n % panelRows));
+      out[n * columns + k] = decodeElement(f, at, super, k % f.superElements, static_cast<int>(n % panelRows));
     }
 }
 

@@ -11,12 +11,12 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ControlFlowInterfaces.h"
 
-#include "ir/fuse/FuseEnums.h.inc"
 #include "ir/fuse/FuseDialect.h.inc"
+#include "ir/fuse/FuseEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/fuse/FuseAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES

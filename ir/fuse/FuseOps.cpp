@@ -170,7 +170,8 @@ LogicalResult ReduceOp::verify() {
   for (Value input : getInputs()) {
     auto type = cast<GraphTensorType>(input.getType());
     if (type.getDims() != first.getDims())
-      return emitOpError("C1: inputs have dimensions ") << shapeOf(first.getDims()) << " and " << shapeOf(type.getDims());
+      return emitOpError("C1: inputs have dimensions ")
+             << shapeOf(first.getDims()) << " and " << shapeOf(type.getDims());
     elements.push_back(type.getElementType());
   }
   ArrayRef<int64_t> dims = getDims();

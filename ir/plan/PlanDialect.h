@@ -3,8 +3,8 @@
 
 #include "ir/tile/TileDialect.h"
 
-#include "ir/plan/PlanEnums.h.inc"
 #include "ir/plan/PlanDialect.h.inc"
+#include "ir/plan/PlanEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/plan/PlanAttrs.h.inc"
 #define GET_OP_CLASSES

@@ -30,8 +30,7 @@ int64_t combine(AffineExprKind kind, int64_t a, int64_t b) {
 }
 
 bool isQuotient(AffineExprKind kind) {
-  return kind == AffineExprKind::FloorDiv || kind == AffineExprKind::CeilDiv ||
-         kind == AffineExprKind::Mod;
+  return kind == AffineExprKind::FloorDiv || kind == AffineExprKind::CeilDiv || kind == AffineExprKind::Mod;
 }
 
 /// Smallest and largest value over a box; exact for linear expressions, an
@@ -51,9 +50,8 @@ Interval boundsOf(AffineExpr expr, ArrayRef<int64_t> extents) {
     const bool unchanged = a.low >= 0 && a.high < b.low;
     return unchanged ? a : Interval{0, b.high - 1};
   }
-  int64_t corners[] = {
-      combine(binary.getKind(), a.low, b.low), combine(binary.getKind(), a.low, b.high),
-      combine(binary.getKind(), a.high, b.low), combine(binary.getKind(), a.high, b.high)};
+  int64_t corners[] = {combine(binary.getKind(), a.low, b.low), combine(binary.getKind(), a.low, b.high),
+                       combine(binary.getKind(), a.high, b.low), combine(binary.getKind(), a.high, b.high)};
   return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
 }
 
@@ -114,8 +112,7 @@ int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return point[dim.getPosition()];
   auto binary = cast<AffineBinaryOpExpr>(expr);
-  return combine(binary.getKind(), evaluate(binary.getLHS(), point),
-                 evaluate(binary.getRHS(), point));
+  return combine(binary.getKind(), evaluate(binary.getLHS(), point), evaluate(binary.getRHS(), point));
 }
 
 Result<AccessMap> AccessMap::create(AffineMap map, const Tensor &tensor, ArrayRef<int64_t> extents,
@@ -133,17 +130,15 @@ Result<AccessMap> AccessMap::create(AffineMap map, const Tensor &tensor, ArrayRe
   const bool empty = numElements(extents) == 0;
   for (auto [r, expr] : llvm::enumerate(map.getResults())) {
     if (dividesByZero(expr))
-      return invalidArgument(what + " index " + textOf(expr) +
-                             " divides by something that is not a positive constant");
+      return invalidArgument(what + " index " + textOf(expr) + " divides by something that is not a positive constant");
     const Interval bounds = empty ? Interval{0, -1} : boundsOf(expr, extents);
     const bool inRange = empty || (bounds.low >= 0 && bounds.high < tensor.dim(r));
     bool exact = true;
     for (unsigned d = 0; d < map.getNumDims(); ++d)
       exact &= isLinearIn(expr, d);
     if (!inRange && exact)
-      return invalidArgument(what + " index " + textOf(expr) + " runs from " +
-                             std::to_string(bounds.low) + " to " + std::to_string(bounds.high) +
-                             ", outside dimension " + std::to_string(r) + " of " +
+      return invalidArgument(what + " index " + textOf(expr) + " runs from " + std::to_string(bounds.low) + " to " +
+                             std::to_string(bounds.high) + ", outside dimension " + std::to_string(r) + " of " +
                              toString(tensor.shape()));
     access.proven &= inRange;
     const bool throughTable = access.gathered && r == 0;
@@ -155,8 +150,7 @@ Result<AccessMap> AccessMap::create(AffineMap map, const Tensor &tensor, ArrayRe
     }
     collectSteps(expr, access.strides[r], access.steps, access.linear);
   }
-  access.allLinear =
-      access.proven && !access.gathered && llvm::all_of(access.linear, [](bool b) { return b; });
+  access.allLinear = access.proven && !access.gathered && llvm::all_of(access.linear, [](bool b) { return b; });
   if (access.allLinear) {
     const Shape origin(extents.size(), 0);
     access.constant = access.base;
@@ -180,9 +174,8 @@ Result<int64_t> AccessMap::atChecked(ArrayRef<int64_t> point) const {
   for (auto [r, expr] : llvm::enumerate(map.getResults())) {
     const int64_t index = evaluate(expr, point);
     if (index < 0 || index >= extents[r])
-      return invalidArgument(what + " index " + textOf(expr) + " is " + std::to_string(index) +
-                             " at " + toString(point) + ", outside dimension " + std::to_string(r) +
-                             " of " + toString(extents));
+      return invalidArgument(what + " index " + textOf(expr) + " is " + std::to_string(index) + " at " +
+                             toString(point) + ", outside dimension " + std::to_string(r) + " of " + toString(extents));
     position += gathered && r == 0 ? rows[index] : index * strides[r];
   }
   return position;

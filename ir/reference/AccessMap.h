@@ -21,8 +21,8 @@ class AccessMap {
 public:
   /// `extents` are those of the iteration space. InvalidArgument when a linear
   /// map leaves the tensor; `what` names it in messages.
-  static Result<AccessMap> create(mlir::AffineMap map, const Tensor &tensor,
-                                  llvm::ArrayRef<int64_t> extents, const std::string &what);
+  static Result<AccessMap> create(mlir::AffineMap map, const Tensor &tensor, llvm::ArrayRef<int64_t> extents,
+                                  const std::string &what);
 
   /// Position of the point's element in the tensor's storage.
   Result<int64_t> at(llvm::ArrayRef<int64_t> point) const;

@@ -30,8 +30,7 @@ double roundNarrow(double value, int precision, int minExponent, double largest)
     return value;
   const int quantum = std::max(std::ilogb(value) - precision + 1, minExponent);
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
-  return std::abs(rounded) > largest ? std::copysign(INFINITY, value)
-                                     : std::copysign(rounded, value);
+  return std::abs(rounded) > largest ? std::copysign(INFINITY, value) : std::copysign(rounded, value);
 }
 } // namespace
 

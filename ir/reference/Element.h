@@ -29,11 +29,10 @@ struct ElementInfo {
 };
 
 inline constexpr ElementInfo elements[] = {
-    {Element::F64, "f64", true, 64},  {Element::F32, "f32", true, 32},
-    {Element::F16, "f16", true, 16},  {Element::BF16, "bf16", true, 16},
-    {Element::I64, "i64", false, 64}, {Element::I32, "i32", false, 32},
-    {Element::I16, "i16", false, 16}, {Element::I8, "i8", false, 8},
-    {Element::I1, "i1", false, 1},    {Element::Index, "index", false, 64},
+    {Element::F64, "f64", true, 64},      {Element::F32, "f32", true, 32},  {Element::F16, "f16", true, 16},
+    {Element::BF16, "bf16", true, 16},    {Element::I64, "i64", false, 64}, {Element::I32, "i32", false, 32},
+    {Element::I16, "i16", false, 16},     {Element::I8, "i8", false, 8},    {Element::I1, "i1", false, 1},
+    {Element::Index, "index", false, 64},
 };
 
 constexpr const ElementInfo &info(Element e) { return elements[static_cast<size_t>(e)]; }

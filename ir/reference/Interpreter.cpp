@@ -48,9 +48,8 @@ Status runOp(GraphFrame &frame, Operation *op) {
 
 Status bindArguments(GraphFrame &frame, func::FuncOp func, ArrayRef<Tensor> inputs) {
   if (inputs.size() != func.getNumArguments())
-    return invalidArgument("function '" + func.getName().str() + "' takes " +
-                           std::to_string(func.getNumArguments()) + " inputs, found " +
-                           std::to_string(inputs.size()));
+    return invalidArgument("function '" + func.getName().str() + "' takes " + std::to_string(func.getNumArguments()) +
+                           " inputs, found " + std::to_string(inputs.size()));
   for (auto [argument, input] : llvm::zip(func.getArguments(), inputs)) {
     const std::string what = "argument " + std::to_string(argument.getArgNumber());
     auto type = dyn_cast<fuse::GraphTensorType>(argument.getType());
@@ -58,8 +57,7 @@ Status bindArguments(GraphFrame &frame, func::FuncOp func, ArrayRef<Tensor> inpu
       return unsupported(what + " is not a fuse tensor");
     FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(type.getElementType()));
     if (element != input.element())
-      return invalidArgument(what + " holds " + info(input.element()).name + ", expected " +
-                             info(element).name);
+      return invalidArgument(what + " holds " + info(input.element()).name + ", expected " + info(element).name);
     FUSEC_RETURN_IF_ERROR(frame.environment.bind(type.getDims(), input.shape(), what));
     frame.set(argument, input);
   }
@@ -96,18 +94,16 @@ Result<Shape> Environment::extents(ArrayRef<fuse::Dim> dims) const {
   return shape;
 }
 
-Status Environment::bind(ArrayRef<fuse::Dim> dims, ArrayRef<int64_t> shape,
-                         const std::string &what) {
+Status Environment::bind(ArrayRef<fuse::Dim> dims, ArrayRef<int64_t> shape, const std::string &what) {
   if (dims.size() != shape.size())
     return invalidArgument(what + " has rank " + std::to_string(shape.size()) + ", expected " +
                            std::to_string(dims.size()));
   for (auto [dim, extent] : llvm::zip(dims, shape)) {
-    const int64_t expected = dim.isStatic()
-                                 ? dim.size
-                                 : symbols.try_emplace(dim.symbol.getValue(), extent).first->second;
+    const int64_t expected =
+        dim.isStatic() ? dim.size : symbols.try_emplace(dim.symbol.getValue(), extent).first->second;
     if (expected != extent)
-      return invalidArgument(what + " has shape " + toString(shape) + ", expected " +
-                             std::to_string(expected) + " for " + fuse::toString(dim));
+      return invalidArgument(what + " has shape " + toString(shape) + ", expected " + std::to_string(expected) +
+                             " for " + fuse::toString(dim));
   }
   return {};
 }
@@ -118,13 +114,12 @@ Result<Shape> GraphFrame::extents(Value value) const {
 
 Result<Tensor> GraphFrame::make(Value value) const {
   FUSEC_ASSIGN_OR_RETURN(Shape shape, extents(value));
-  FUSEC_ASSIGN_OR_RETURN(Element element,
-                         elementOf(cast<fuse::GraphTensorType>(value.getType()).getElementType()));
+  FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(cast<fuse::GraphTensorType>(value.getType()).getElementType()));
   return Tensor::filled(element, shape, 0.0);
 }
 
-Result<std::vector<Tensor>> interpretGraph(func::FuncOp func, ArrayRef<Tensor> inputs,
-                                           const Environment &environment, Precision precision) {
+Result<std::vector<Tensor>> interpretGraph(func::FuncOp func, ArrayRef<Tensor> inputs, const Environment &environment,
+                                           Precision precision) {
   if (func.isExternal() || !llvm::hasSingleElement(func.getBody()))
     return unsupported("function '" + func.getName().str() + "' has no single block to run");
   GraphFrame frame(environment, precision);
@@ -134,8 +129,7 @@ Result<std::vector<Tensor>> interpretGraph(func::FuncOp func, ArrayRef<Tensor> i
   std::vector<Tensor> results;
   for (Value value : func.getBody().front().getTerminator()->getOperands()) {
     if (!isa<fuse::GraphTensorType>(value.getType()))
-      return unsupported("function '" + func.getName().str() +
-                         "' returns something that is not a fuse tensor");
+      return unsupported("function '" + func.getName().str() + "' returns something that is not a fuse tensor");
     results.push_back(frame.get(value));
   }
   return results;

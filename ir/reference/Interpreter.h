@@ -45,8 +45,7 @@ struct Environment {
   Result<Shape> extents(llvm::ArrayRef<fuse::Dim> dims) const;
   /// Gives symbols without value the extents of `shape`; InvalidArgument when it does not fit
   /// `dims`.
-  Status bind(llvm::ArrayRef<fuse::Dim> dims, llvm::ArrayRef<int64_t> shape,
-              const std::string &what);
+  Status bind(llvm::ArrayRef<fuse::Dim> dims, llvm::ArrayRef<int64_t> shape, const std::string &what);
 };
 
 /// Runs a function of fuse ops on one tensor per argument; gives one per returned value.

@@ -57,26 +57,22 @@ double bytesPerElement(tile::BufferType type, Element element) {
     return info(element).bits / 8.0;
   const PanelFormat &format = panelFormat(*type.getStorage());
   if (type.getLayout() == tile::Layout::Panel)
-    return static_cast<double>(panelOffsets(format).superBytes) /
-           static_cast<double>(panelRows * format.superElements);
+    return static_cast<double>(panelOffsets(format).superBytes) / static_cast<double>(panelRows * format.superElements);
   return static_cast<double>(info(*type.getStorage()).blockBytes) /
          static_cast<double>(info(*type.getStorage()).blockElements);
 }
 
 /// Checks the tensor against the buffer's type and the symbols.
-Status checkBuffer(const Environment &environment, const TileBuffer &buffer,
-                   const std::string &what) {
+Status checkBuffer(const Environment &environment, const TileBuffer &buffer, const std::string &what) {
   FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(buffer.type.getElementType()));
   if (element != buffer.tensor.element())
-    return invalidArgument(what + " holds " + info(buffer.tensor.element()).name + ", expected " +
-                           info(element).name);
+    return invalidArgument(what + " holds " + info(buffer.tensor.element()).name + ", expected " + info(element).name);
   Shape expected = buffer.extents;
   if (buffer.type.isPaged())
-    expected = {buffer.tensor.rank() ? buffer.tensor.dim(0) : 0, environment.page,
-                buffer.extents[2], buffer.extents[3]};
+    expected = {buffer.tensor.rank() ? buffer.tensor.dim(0) : 0, environment.page, buffer.extents[2],
+                buffer.extents[3]};
   if (buffer.tensor.shape() != ArrayRef<int64_t>(expected))
-    return invalidArgument(what + " has shape " + toString(buffer.tensor.shape()) + ", expected " +
-                           toString(expected));
+    return invalidArgument(what + " has shape " + toString(buffer.tensor.shape()) + ", expected " + toString(expected));
   return {};
 }
 
@@ -92,8 +88,7 @@ Status bindBuffers(TileFrame &frame, tile::KernelOp kernel, ArrayRef<Tensor> ten
     buffer.tensor = tensor;
     buffer.argument = argument.getArgNumber();
     FUSEC_ASSIGN_OR_RETURN(buffer.extents, frame.environment.extents(buffer.type.getDims()));
-    FUSEC_RETURN_IF_ERROR(checkBuffer(frame.environment, buffer,
-                                      "buffer " + std::to_string(argument.getArgNumber())));
+    FUSEC_RETURN_IF_ERROR(checkBuffer(frame.environment, buffer, "buffer " + std::to_string(argument.getArgNumber())));
     buffer.elementBytes = bytesPerElement(buffer.type, tensor.element());
     auto &shared = writers[tensor.storageId()];
     if (!shared && !buffer.type.getStorage())
@@ -114,8 +109,7 @@ std::vector<int64_t> programOrder(int64_t count, const KernelOptions &options) {
   return order;
 }
 
-Status runPrograms(TileFrame &frame, tile::KernelOp kernel, const KernelOptions &options,
-                   int64_t &programs) {
+Status runPrograms(TileFrame &frame, tile::KernelOp kernel, const KernelOptions &options, int64_t &programs) {
   Shape counts, tiles;
   for (Attribute attribute : kernel.getGrid()) {
     auto axis = cast<tile::AxisAttr>(attribute);
@@ -125,8 +119,7 @@ Status runPrograms(TileFrame &frame, tile::KernelOp kernel, const KernelOptions 
   }
   programs = numElements(counts);
   if (programs > INT32_MAX - 1)
-    return resourceExhausted("has " + std::to_string(programs) +
-                             " programs, more than the interpreter counts");
+    return resourceExhausted("has " + std::to_string(programs) + " programs, more than the interpreter counts");
   for (int64_t program : programOrder(programs, options)) {
     frame.program = static_cast<int32_t>(program);
     frame.origins.assign(counts.size(), 0);
@@ -135,8 +128,7 @@ Status runPrograms(TileFrame &frame, tile::KernelOp kernel, const KernelOptions 
       frame.origins[axis] = rest % counts[axis] * tiles[axis];
       rest /= counts[axis];
     }
-    FUSEC_RETURN_IF_ERROR(
-        frame.runBlock(kernel.getBody().front()).withContext("program " + std::to_string(program)));
+    FUSEC_RETURN_IF_ERROR(frame.runBlock(kernel.getBody().front()).withContext("program " + std::to_string(program)));
   }
   return {};
 }
@@ -150,8 +142,7 @@ ArrayRef<int64_t> lanesShape(Type type) {
 Result<int64_t> TileFrame::index(Value value) const {
   const double number = get(value)[0];
   if (std::isnan(number))
-    return invalidArgument(
-        "an index comes from an unspecified value (a lane out of range, or unwritten memory)");
+    return invalidArgument("an index comes from an unspecified value (a lane out of range, or unwritten memory)");
   return static_cast<int64_t>(number);
 }
 
@@ -167,8 +158,7 @@ Result<const LaneInstruction *> TileFrame::instruction(Operation *op) {
 Result<LaneProgram *> TileFrame::combine(tile::ReduceOp op) {
   auto it = combines.find(op);
   if (it == combines.end()) {
-    FUSEC_ASSIGN_OR_RETURN(LaneProgram compiled,
-                           LaneProgram::compile(op.getCombine().front(), precision));
+    FUSEC_ASSIGN_OR_RETURN(LaneProgram compiled, LaneProgram::compile(op.getCombine().front(), precision));
     it = combines.try_emplace(op, std::move(compiled)).first;
   }
   return &it->second;
@@ -179,8 +169,7 @@ Status TileFrame::runBlock(Block &block) {
     Status status = runOp(*this, &op);
     // The innermost op names itself; enclosing loops add nothing.
     if (!status.ok())
-      return op.getNumRegions() && !isa<tile::ReduceOp>(op) ? status
-                                                            : status.withContext(describe(&op));
+      return op.getNumRegions() && !isa<tile::ReduceOp>(op) ? status : status.withContext(describe(&op));
   }
   return {};
 }
@@ -194,9 +183,8 @@ SmallVector<bool> storedArguments(tile::KernelOp kernel) {
   return stored;
 }
 
-Result<KernelRun> interpretKernel(tile::KernelOp kernel, ArrayRef<Tensor> buffers,
-                                  const Environment &environment, Precision precision,
-                                  const KernelOptions &options) {
+Result<KernelRun> interpretKernel(tile::KernelOp kernel, ArrayRef<Tensor> buffers, const Environment &environment,
+                                  Precision precision, const KernelOptions &options) {
   TileFrame frame(environment, precision);
   KernelRun run;
   auto execute = [&]() -> Status {

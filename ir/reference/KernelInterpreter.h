@@ -41,9 +41,8 @@ struct KernelRun {
 
 /// Runs the kernel; stores write into the storage of the given tensors.
 /// `environment` gives every symbol of the kernel, and `page` for paged buffers.
-Result<KernelRun> interpretKernel(tile::KernelOp kernel, llvm::ArrayRef<Tensor> buffers,
-                                  const Environment &environment, Precision precision,
-                                  const KernelOptions &options = {});
+Result<KernelRun> interpretKernel(tile::KernelOp kernel, llvm::ArrayRef<Tensor> buffers, const Environment &environment,
+                                  Precision precision, const KernelOptions &options = {});
 
 /// The buffer arguments that the kernel stores to.
 llvm::SmallVector<bool> storedArguments(tile::KernelOp kernel);

@@ -54,8 +54,7 @@ double rsqrt(double a) { return 1.0 / std::sqrt(a); }
 void fusedMultiplyAdd(Row row, Inputs in, double *out, int64_t n) {
   const bool single = row.rounds && row.to == Element::F32;
   for (int64_t i = 0; i < n; ++i)
-    out[i] = single ? std::fma(static_cast<float>(in[0][i]), static_cast<float>(in[1][i]),
-                               static_cast<float>(in[2][i]))
+    out[i] = single ? std::fma(static_cast<float>(in[0][i]), static_cast<float>(in[1][i]), static_cast<float>(in[2][i]))
                     : std::fma(in[0][i], in[1][i], in[2][i]);
 }
 
@@ -66,19 +65,17 @@ void compareFloat(Row row, Inputs in, double *out, int64_t n) {
     // Bit 3 of the predicate: true when unordered; bits 0..2: equal, greater, less.
     const int64_t p = row.predicate;
     const bool unordered = std::isnan(a) || std::isnan(b);
-    out[i] =
-        unordered ? (p & 8) != 0 : ((p & 1) && a == b) || ((p & 2) && a > b) || ((p & 4) && a < b);
+    out[i] = unordered ? (p & 8) != 0 : ((p & 1) && a == b) || ((p & 2) && a > b) || ((p & 4) && a < b);
   }
 }
 
 /// The bit pattern compareFloat uses, whatever order the enum has.
 int64_t floatPredicateBits(arith::CmpFPredicate p) {
   using P = arith::CmpFPredicate;
-  constexpr std::pair<P, int64_t> rows[] = {
-      {P::AlwaysFalse, 0}, {P::OEQ, 1},  {P::OGT, 2},  {P::OGE, 3},
-      {P::OLT, 4},         {P::OLE, 5},  {P::ONE, 6},  {P::ORD, 7},
-      {P::UNO, 8},         {P::UEQ, 9},  {P::UGT, 10}, {P::UGE, 11},
-      {P::ULT, 12},        {P::ULE, 13}, {P::UNE, 14}, {P::AlwaysTrue, 15}};
+  constexpr std::pair<P, int64_t> rows[] = {{P::AlwaysFalse, 0}, {P::OEQ, 1},  {P::OGT, 2},  {P::OGE, 3},
+                                            {P::OLT, 4},         {P::OLE, 5},  {P::ONE, 6},  {P::ORD, 7},
+                                            {P::UNO, 8},         {P::UEQ, 9},  {P::UGT, 10}, {P::UGE, 11},
+                                            {P::ULT, 12},        {P::ULE, 13}, {P::UNE, 14}, {P::AlwaysTrue, 15}};
   for (auto [predicate, bits] : rows)
     if (predicate == p)
       return bits;
@@ -116,10 +113,9 @@ void compareInteger(Row row, Inputs in, double *out, int64_t n) {
   const auto predicate = static_cast<arith::CmpIPredicate>(row.predicate);
   for (int64_t i = 0; i < n; ++i) {
     const double a = in[0][i], b = in[1][i];
-    out[i] = std::isnan(a) || std::isnan(b)
-                 ? NAN
-                 : holds(predicate, asSigned(row.from, a), asSigned(row.from, b),
-                         asUnsigned(row.from, a), asUnsigned(row.from, b));
+    out[i] = std::isnan(a) || std::isnan(b) ? NAN
+                                            : holds(predicate, asSigned(row.from, a), asSigned(row.from, b),
+                                                    asUnsigned(row.from, a), asUnsigned(row.from, b));
   }
 }
 
@@ -128,46 +124,35 @@ void select(Row, Inputs in, double *out, int64_t n) {
     out[i] = std::isnan(in[0][i]) ? NAN : in[0][i] != 0 ? in[1][i] : in[2][i];
 }
 
-template <int64_t (*F)(int64_t, int64_t)>
-void signedBinary(Row row, Inputs in, double *out, int64_t n) {
+template <int64_t (*F)(int64_t, int64_t)> void signedBinary(Row row, Inputs in, double *out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double a = in[0][i], b = in[1][i];
+    out[i] = std::isnan(a) || std::isnan(b) ? NAN : wrapTo(row.to, F(asSigned(row.from, a), asSigned(row.from, b)));
+  }
+}
+template <uint64_t (*F)(uint64_t, uint64_t)> void unsignedBinary(Row row, Inputs in, double *out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const double a = in[0][i], b = in[1][i];
     out[i] = std::isnan(a) || std::isnan(b)
                  ? NAN
-                 : wrapTo(row.to, F(asSigned(row.from, a), asSigned(row.from, b)));
-  }
-}
-template <uint64_t (*F)(uint64_t, uint64_t)>
-void unsignedBinary(Row row, Inputs in, double *out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const double a = in[0][i], b = in[1][i];
-    out[i] =
-        std::isnan(a) || std::isnan(b)
-            ? NAN
-            : wrapTo(row.to,
-                     static_cast<int64_t>(F(asUnsigned(row.from, a), asUnsigned(row.from, b))));
+                 : wrapTo(row.to, static_cast<int64_t>(F(asUnsigned(row.from, a), asUnsigned(row.from, b))));
   }
 }
 /// Division by zero is undefined in arith; here it is poison. INT64_MIN / -1 wraps.
-template <int64_t (*F)(int64_t, int64_t)>
-void signedDivision(Row row, Inputs in, double *out, int64_t n) {
+template <int64_t (*F)(int64_t, int64_t)> void signedDivision(Row row, Inputs in, double *out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const double a = in[0][i], b = in[1][i];
-    out[i] =
-        std::isnan(a) || std::isnan(b) || b == 0
-            ? NAN
-            : wrapTo(row.to, F(std::max(asSigned(row.from, a), -INT64_MAX), asSigned(row.from, b)));
+    out[i] = std::isnan(a) || std::isnan(b) || b == 0
+                 ? NAN
+                 : wrapTo(row.to, F(std::max(asSigned(row.from, a), -INT64_MAX), asSigned(row.from, b)));
   }
 }
-template <uint64_t (*F)(uint64_t, uint64_t)>
-void unsignedDivision(Row row, Inputs in, double *out, int64_t n) {
+template <uint64_t (*F)(uint64_t, uint64_t)> void unsignedDivision(Row row, Inputs in, double *out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const double a = in[0][i], b = in[1][i];
-    out[i] =
-        std::isnan(a) || std::isnan(b) || b == 0
-            ? NAN
-            : wrapTo(row.to,
-                     static_cast<int64_t>(F(asUnsigned(row.from, a), asUnsigned(row.from, b))));
+    out[i] = std::isnan(a) || std::isnan(b) || b == 0
+                 ? NAN
+                 : wrapTo(row.to, static_cast<int64_t>(F(asUnsigned(row.from, a), asUnsigned(row.from, b))));
   }
 }
 
@@ -190,9 +175,7 @@ int64_t bitOr(int64_t a, int64_t b) { return a | b; }
 int64_t bitXor(int64_t a, int64_t b) { return a ^ b; }
 int64_t larger(int64_t a, int64_t b) { return std::max(a, b); }
 int64_t smaller(int64_t a, int64_t b) { return std::min(a, b); }
-int64_t shiftLeft(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 63));
-}
+int64_t shiftLeft(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 63)); }
 int64_t shiftRight(int64_t a, int64_t b) { return a >> (b & 63); }
 uint64_t shiftRightUnsigned(uint64_t a, uint64_t b) { return a >> (b & 63); }
 uint64_t quotientUnsigned(uint64_t a, uint64_t b) { return a / b; }
@@ -205,9 +188,7 @@ void copy(Row, Inputs in, double *out, int64_t n) { std::copy(in[0], in[0] + n, 
 void signedConvert(Row row, Inputs in, double *out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const int64_t value = std::isnan(in[0][i]) ? 0 : asSigned(row.from, in[0][i]);
-    out[i] = std::isnan(in[0][i]) ? NAN
-             : isFloat(row.to)    ? static_cast<double>(value)
-                                  : wrapTo(row.to, value);
+    out[i] = std::isnan(in[0][i]) ? NAN : isFloat(row.to) ? static_cast<double>(value) : wrapTo(row.to, value);
   }
 }
 void unsignedConvert(Row row, Inputs in, double *out, int64_t n) {
@@ -222,8 +203,7 @@ void unsignedConvert(Row row, Inputs in, double *out, int64_t n) {
 void floatToInteger(Row row, Inputs in, double *out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const double whole = std::trunc(in[0][i]);
-    const bool fits =
-        std::abs(whole) < 0x1p63 && wrapTo(row.to, static_cast<int64_t>(whole)) == whole;
+    const bool fits = std::abs(whole) < 0x1p63 && wrapTo(row.to, static_cast<int64_t>(whole)) == whole;
     out[i] = fits ? whole : NAN;
   }
 }
@@ -349,12 +329,10 @@ double floatValue(APFloat value) {
 
 bool isLaneOp(Operation *op) { return findRow(op) != nullptr; }
 
-Result<LaneInstruction> laneInstruction(Operation *op, Precision precision,
-                                        std::optional<Element> accumulate) {
+Result<LaneInstruction> laneInstruction(Operation *op, Precision precision, std::optional<Element> accumulate) {
   const OpRow *row = findRow(op);
   if (!row)
-    return unsupported(describe(op) +
-                       ": not an elementwise op that the reference interpreter knows");
+    return unsupported(describe(op) + ": not an elementwise op that the reference interpreter knows");
   LaneInstruction instruction;
   instruction.function = row->function;
   FUSEC_ASSIGN_OR_RETURN(instruction.from, elementOf(op->getOperand(0).getType()));
@@ -378,8 +356,7 @@ Result<std::vector<double>> constantValues(Attribute value, int64_t count) {
     values.assign(count, integerValue(integer.getValue()));
   else if (auto number = dyn_cast<FloatAttr>(value))
     values.assign(count, floatValue(number.getValue()));
-  else if (auto dense = dyn_cast<DenseElementsAttr>(value);
-           dense && isa<FloatType>(dense.getElementType()))
+  else if (auto dense = dyn_cast<DenseElementsAttr>(value); dense && isa<FloatType>(dense.getElementType()))
     for (const APFloat &v : dense.getValues<APFloat>())
       values.push_back(floatValue(v));
   else if (dense && dense.getElementType().isIntOrIndex())
@@ -388,8 +365,8 @@ Result<std::vector<double>> constantValues(Attribute value, int64_t count) {
   else
     return unsupported("a constant is a number or dense elements of numbers");
   if (static_cast<int64_t>(values.size()) != count)
-    return invalidArgument("a constant has " + std::to_string(values.size()) +
-                           " elements, expected " + std::to_string(count));
+    return invalidArgument("a constant has " + std::to_string(values.size()) + " elements, expected " +
+                           std::to_string(count));
   return values;
 }
 

@@ -16,8 +16,7 @@
 namespace fusec::reference {
 
 struct LaneInstruction;
-using LaneFunction = void (*)(const LaneInstruction &, const double *const *in, double *out,
-                              int64_t n);
+using LaneFunction = void (*)(const LaneInstruction &, const double *const *in, double *out, int64_t n);
 
 /// An elementwise op, ready to run.
 struct LaneInstruction {

@@ -52,8 +52,7 @@ Status LaneProgram::addOp(Operation &op, Precision precision, std::optional<Elem
   return {};
 }
 
-Result<LaneProgram> LaneProgram::compile(Block &block, Precision precision,
-                                         std::optional<Element> accumulate) {
+Result<LaneProgram> LaneProgram::compile(Block &block, Precision precision, std::optional<Element> accumulate) {
   LaneProgram program;
   for (Value argument : block.getArguments())
     program.arguments.push_back(program.slots[argument] = program.addSlot());

@@ -26,17 +26,14 @@ public:
   static constexpr int64_t maxLanes = 256;
 
   /// Compiles a block that ends in a terminator whose operands are the results.
-  static Result<LaneProgram> compile(mlir::Block &block, Precision precision,
-                                     std::optional<Element> accumulate = {});
+  static Result<LaneProgram> compile(mlir::Block &block, Precision precision, std::optional<Element> accumulate = {});
 
   /// Lanes of a block argument, to be written before each run.
   double *argument(unsigned i) { return slot(arguments[i]); }
   /// The dimensions `fuse.index` asks for, and their lanes, to be written like arguments.
   llvm::ArrayRef<std::pair<int64_t, unsigned>> indexDims() const { return indices; }
   double *slot(unsigned i) { return lanes.data() + static_cast<int64_t>(i) * maxLanes; }
-  const double *result(unsigned i) const {
-    return lanes.data() + static_cast<int64_t>(results[i]) * maxLanes;
-  }
+  const double *result(unsigned i) const { return lanes.data() + static_cast<int64_t>(results[i]) * maxLanes; }
   /// Runs over the first `n` <= maxLanes lanes.
   void run(int64_t n);
 

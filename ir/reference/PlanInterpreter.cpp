@@ -14,10 +14,9 @@ namespace {
 /// One run of a program: its buffers, and who shares a slot.
 class PlanExecution {
 public:
-  PlanExecution(ModuleOp module, const PlanInputs &inputs, Environment environment,
-                Precision precision, const PlanOptions &options)
-      : module(module), inputs(inputs), environment(std::move(environment)), precision(precision),
-        options(options) {}
+  PlanExecution(ModuleOp module, const PlanInputs &inputs, Environment environment, Precision precision,
+                const PlanOptions &options)
+      : module(module), inputs(inputs), environment(std::move(environment)), precision(precision), options(options) {}
 
   Result<PlanRun> execute(plan::ProgramOp program);
 
@@ -66,8 +65,7 @@ Result<Tensor> PlanExecution::makeBuffer(plan::BufferOp buffer) {
     return weight.withElement(element); // the launch checks its shape
   }
   if (buffer.getKind() == plan::BufferKind::Constant) {
-    FUSEC_ASSIGN_OR_RETURN(std::vector<double> values,
-                           constantValues(*buffer.getValue(), numElements(shape)));
+    FUSEC_ASSIGN_OR_RETURN(std::vector<double> values, constantValues(*buffer.getValue(), numElements(shape)));
     return Tensor::fromValues(element, shape, std::move(values));
   }
   slots[static_cast<int64_t>(*buffer.getSlot())].push_back(buffer.getResult());
@@ -84,8 +82,7 @@ void PlanExecution::poisonSlotOf(Value written) {
 }
 
 Status PlanExecution::launch(plan::LaunchOp launch) {
-  auto kernel =
-      SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
   if (!kernel)
     return notFound("the module has no plan.kernel @" + launch.getKernel().str());
   FUSEC_ASSIGN_OR_RETURN(tile::KernelOp variant, pickVariant(module, kernel, environment));
@@ -96,10 +93,9 @@ Status PlanExecution::launch(plan::LaunchOp launch) {
       poisonSlotOf(value);
     arguments.push_back(buffers[value]);
   }
-  FUSEC_ASSIGN_OR_RETURN(KernelRun kernelRun, interpretKernel(variant, arguments, environment,
-                                                              precision, options.kernel));
-  run.launches.push_back(
-      {launch.getName().str(), variant.getSymName().str(), std::move(kernelRun)});
+  FUSEC_ASSIGN_OR_RETURN(KernelRun kernelRun,
+                         interpretKernel(variant, arguments, environment, precision, options.kernel));
+  run.launches.push_back({launch.getName().str(), variant.getSymName().str(), std::move(kernelRun)});
   if (options.afterLaunch)
     options.afterLaunch(run.launches.back(), arguments);
   return {};
@@ -113,8 +109,7 @@ Result<PlanRun> PlanExecution::execute(plan::ProgramOp program) {
       FUSEC_RETURN_IF_ERROR(bindInput(buffer).withContext(context(buffer)));
   for (Operation &op : program.getBody().front()) {
     if (auto launchOp = dyn_cast<plan::LaunchOp>(op)) {
-      FUSEC_RETURN_IF_ERROR(
-          launch(launchOp).withContext("launch '" + launchOp.getName().str() + "'"));
+      FUSEC_RETURN_IF_ERROR(launch(launchOp).withContext("launch '" + launchOp.getName().str() + "'"));
       continue;
     }
     auto buffer = dyn_cast<plan::BufferOp>(op);
@@ -133,8 +128,7 @@ Result<PlanRun> PlanExecution::execute(plan::ProgramOp program) {
 
 } // namespace
 
-Result<tile::KernelOp> pickVariant(ModuleOp module, plan::KernelOp kernel,
-                                   const Environment &environment) {
+Result<tile::KernelOp> pickVariant(ModuleOp module, plan::KernelOp kernel, const Environment &environment) {
   for (Attribute attribute : kernel.getVariants()) {
     auto variant = cast<plan::VariantAttr>(attribute);
     if (StringAttr symbol = variant.getSymbol()) {
@@ -153,8 +147,7 @@ Result<tile::KernelOp> pickVariant(ModuleOp module, plan::KernelOp kernel,
 }
 
 Result<PlanRun> interpretPlan(ModuleOp module, plan::ProgramOp program, const PlanInputs &inputs,
-                              const Environment &environment, Precision precision,
-                              const PlanOptions &options) {
+                              const Environment &environment, Precision precision, const PlanOptions &options) {
   return PlanExecution(module, inputs, environment, precision, options).execute(program);
 }
 

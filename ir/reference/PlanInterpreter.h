@@ -45,12 +45,10 @@ struct PlanOptions {
   std::function<void(const LaunchRecord &, llvm::ArrayRef<Tensor>)> afterLaunch;
 };
 
-Result<PlanRun> interpretPlan(mlir::ModuleOp module, plan::ProgramOp program,
-                              const PlanInputs &inputs, const Environment &environment,
-                              Precision precision, const PlanOptions &options = {});
+Result<PlanRun> interpretPlan(mlir::ModuleOp module, plan::ProgramOp program, const PlanInputs &inputs,
+                              const Environment &environment, Precision precision, const PlanOptions &options = {});
 
 /// The variant a kernel picks for the symbols; NotFound when a condition's symbol has no value.
-Result<tile::KernelOp> pickVariant(mlir::ModuleOp module, plan::KernelOp kernel,
-                                   const Environment &environment);
+Result<tile::KernelOp> pickVariant(mlir::ModuleOp module, plan::KernelOp kernel, const Environment &environment);
 
 } // namespace fusec::reference

@@ -9,9 +9,8 @@ using namespace mlir;
 
 namespace fusec::reference {
 
-Result<PlanModel> PlanModel::create(ModuleOp module, plan::ProgramOp program,
-                                    Environment environment, Precision precision,
-                                    PlanModelOptions options) {
+Result<PlanModel> PlanModel::create(ModuleOp module, plan::ProgramOp program, Environment environment,
+                                    Precision precision, PlanModelOptions options) {
   PlanModel model(module, program, std::move(environment), precision, std::move(options));
   model.environment.page = static_cast<int64_t>(program.getPage());
   model.makeBlockTable();
@@ -24,8 +23,7 @@ void PlanModel::makeBlockTable() {
   std::vector<double> pages(options.sequences * blocks);
   std::iota(pages.begin(), pages.end(), 1.0);
   std::shuffle(pages.begin(), pages.end(), std::mt19937(1));
-  inputs.buffers["block_table"] =
-      Tensor::fromValues(Element::I32, {options.sequences, blocks}, std::move(pages));
+  inputs.buffers["block_table"] = Tensor::fromValues(Element::I32, {options.sequences, blocks}, std::move(pages));
 }
 
 Status PlanModel::makeCaches() {
@@ -38,8 +36,7 @@ Status PlanModel::makeCaches() {
       return invalidArgument("cache '" + buffer.getName().str() + "' is not paged");
     FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(type.getElementType()));
     FUSEC_ASSIGN_OR_RETURN(Shape rest, environment.extents(type.getDims().drop_front(2)));
-    inputs.buffers[buffer.getName()] =
-        Tensor::filled(element, {pages, environment.page, rest[0], rest[1]}, 0.0);
+    inputs.buffers[buffer.getName()] = Tensor::filled(element, {pages, environment.page, rest[0], rest[1]}, 0.0);
   }
   return {};
 }
@@ -47,16 +44,15 @@ Status PlanModel::makeCaches() {
 Result<Tensor> PlanModel::step(ArrayRef<Chunk> chunks, LogitRows rows) {
   FUSEC_ASSIGN_OR_RETURN(StepInputs step, history.append(chunks, rows));
   if (step.context > options.contextTokens)
-    return resourceExhausted("a sequence of " + std::to_string(step.context) +
-                             " tokens, more than " + std::to_string(options.contextTokens));
+    return resourceExhausted("a sequence of " + std::to_string(step.context) + " tokens, more than " +
+                             std::to_string(options.contextTokens));
   Environment stepEnvironment = environment;
   stepEnvironment.symbols["C"] = roundToPages(step.context, environment.page);
   inputs.buffers["tokens"] = step.tokens;
   inputs.buffers["positions"] = step.positions;
   inputs.buffers["sequences"] = step.sequences;
   inputs.buffers["output_rows"] = step.outputRows;
-  FUSEC_ASSIGN_OR_RETURN(PlanRun run, interpretPlan(module, program, inputs, stepEnvironment,
-                                                    precision, options.plan));
+  FUSEC_ASSIGN_OR_RETURN(PlanRun run, interpretPlan(module, program, inputs, stepEnvironment, precision, options.plan));
   lastLaunches = std::move(run.launches);
   auto it = run.outputs.find("logits");
   if (it == run.outputs.end())

@@ -27,9 +27,8 @@ struct PlanModelOptions {
 class PlanModel {
 public:
   /// Allocates every cache buffer of the program, filled with zeros.
-  static Result<PlanModel> create(mlir::ModuleOp module, plan::ProgramOp program,
-                                  Environment environment, Precision precision,
-                                  PlanModelOptions options = {});
+  static Result<PlanModel> create(mlir::ModuleOp module, plan::ProgramOp program, Environment environment,
+                                  Precision precision, PlanModelOptions options = {});
 
   /// Appends the chunks to their sequences; logits [R, vocab] in the order of the tokens.
   Result<Tensor> step(llvm::ArrayRef<Chunk> chunks, LogitRows rows = LogitRows::All);
@@ -40,8 +39,8 @@ public:
   llvm::ArrayRef<LaunchRecord> launches() const { return lastLaunches; }
 
 private:
-  PlanModel(mlir::ModuleOp module, plan::ProgramOp program, Environment environment,
-            Precision precision, PlanModelOptions options)
+  PlanModel(mlir::ModuleOp module, plan::ProgramOp program, Environment environment, Precision precision,
+            PlanModelOptions options)
       : module(module), program(program), environment(std::move(environment)), precision(precision),
         options(std::move(options)), history(this->options.sequences) {}
   void makeBlockTable();

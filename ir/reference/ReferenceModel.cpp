@@ -21,21 +21,19 @@ Result<ReferenceModel::Role> ReferenceModel::roleOf(func::FuncOp graph, unsigned
   for (const NameRow &row : names)
     if (type && name && name.getValue() == row.name)
       return row.role;
-  return invalidArgument(
-      "argument " + std::to_string(argument) + " of '" + graph.getName().str() +
-      "' is neither a cache nor named tokens, positions, sequences or output_rows");
+  return invalidArgument("argument " + std::to_string(argument) + " of '" + graph.getName().str() +
+                         "' is neither a cache nor named tokens, positions, sequences or output_rows");
 }
 
-Result<ReferenceModel> ReferenceModel::create(func::FuncOp graph, Environment environment,
-                                              Precision precision, int64_t sequences) {
+Result<ReferenceModel> ReferenceModel::create(func::FuncOp graph, Environment environment, Precision precision,
+                                              int64_t sequences) {
   ReferenceModel model(graph, std::move(environment), precision, sequences);
   for (unsigned i = 0; i < graph.getNumArguments(); ++i) {
     FUSEC_ASSIGN_OR_RETURN(Role role, roleOf(graph, i));
     model.arguments.push_back({role, Tensor()});
   }
   if (graph.getNumResults() != 1)
-    return invalidArgument("'" + graph.getName().str() + "' returns " +
-                           std::to_string(graph.getNumResults()) +
+    return invalidArgument("'" + graph.getName().str() + "' returns " + std::to_string(graph.getNumResults()) +
                            " values, expected the logits alone");
   return model;
 }
@@ -84,8 +82,7 @@ Result<Tensor> ReferenceModel::step(ArrayRef<Chunk> chunks, LogitRows rows) {
       break;
     }
   }
-  FUSEC_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                         interpretGraph(graph, inputs, environment, precision));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<Tensor> results, interpretGraph(graph, inputs, environment, precision));
   return results[0];
 }
 

@@ -23,8 +23,8 @@ class ReferenceModel {
 public:
   /// `environment.page` > 0 rounds the context C of each step up to whole pages.
   /// InvalidArgument when an argument has no known name or an unexpected type.
-  static Result<ReferenceModel> create(mlir::func::FuncOp graph, Environment environment,
-                                       Precision precision, int64_t sequences = 1);
+  static Result<ReferenceModel> create(mlir::func::FuncOp graph, Environment environment, Precision precision,
+                                       int64_t sequences = 1);
 
   /// Appends the chunks to their sequences; logits [R, vocab] in the order of the tokens.
   Result<Tensor> step(llvm::ArrayRef<Chunk> chunks, LogitRows rows = LogitRows::All);
@@ -43,10 +43,8 @@ private:
     Tensor cache; ///< [S, capacity, H, D]
   };
 
-  ReferenceModel(mlir::func::FuncOp graph, Environment environment, Precision precision,
-                 int64_t sequences)
-      : graph(graph), environment(std::move(environment)), precision(precision),
-        history(sequences) {}
+  ReferenceModel(mlir::func::FuncOp graph, Environment environment, Precision precision, int64_t sequences)
+      : graph(graph), environment(std::move(environment)), precision(precision), history(sequences) {}
   static Result<Role> roleOf(mlir::func::FuncOp graph, unsigned argument);
   Status growCache(mlir::Type type, Tensor &cache, int64_t context);
 

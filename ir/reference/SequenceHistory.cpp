@@ -13,8 +13,8 @@ Tensor vectorOf(std::vector<double> values) {
 Result<StepInputs> SequenceHistory::append(llvm::ArrayRef<Chunk> chunks, LogitRows rows) {
   for (const Chunk &chunk : chunks)
     if (chunk.sequence < 0 || chunk.sequence >= count())
-      return invalidArgument("sequence " + std::to_string(chunk.sequence) +
-                             " does not exist, there are " + std::to_string(count()));
+      return invalidArgument("sequence " + std::to_string(chunk.sequence) + " does not exist, there are " +
+                             std::to_string(count()));
   std::vector<double> tokens, positions, sequences, outputRows;
   StepInputs inputs;
   for (const Chunk &chunk : chunks) {
@@ -34,8 +34,6 @@ Result<StepInputs> SequenceHistory::append(llvm::ArrayRef<Chunk> chunks, LogitRo
   return inputs;
 }
 
-int64_t roundToPages(int64_t context, int64_t page) {
-  return page <= 0 ? context : (context + page - 1) / page * page;
-}
+int64_t roundToPages(int64_t context, int64_t page) { return page <= 0 ? context : (context + page - 1) / page * page; }
 
 } // namespace fusec::reference

@@ -28,9 +28,7 @@ public:
   Result<StepInputs> append(llvm::ArrayRef<Chunk> chunks, LogitRows rows);
   int64_t count() const { return static_cast<int64_t>(lengths.size()); }
   int64_t length(int64_t sequence) const { return lengths[sequence]; }
-  void truncate(int64_t sequence, int64_t length) {
-    lengths[sequence] = std::min(lengths[sequence], length);
-  }
+  void truncate(int64_t sequence, int64_t length) { lengths[sequence] = std::min(lengths[sequence], length); }
 
 private:
   std::vector<int64_t> lengths;

@@ -75,8 +75,7 @@ void Tensor::store(int64_t offset, double value) { doubles()[offset] = value; }
 int64_t Tensor::storageSize() const {
   if (!storage)
     return 0;
-  return std::visit([](const auto &values) { return static_cast<int64_t>(values.size()); },
-                    *storage);
+  return std::visit([](const auto &values) { return static_cast<int64_t>(values.size()); }, *storage);
 }
 
 bool Tensor::isContiguous() const {
@@ -107,8 +106,7 @@ Tensor Tensor::reshaped(llvm::ArrayRef<int64_t> shape) const {
   return restrided(shape, denseStrides(shape), first);
 }
 
-Tensor Tensor::restrided(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
-                         int64_t base) const {
+Tensor Tensor::restrided(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, int64_t base) const {
   Tensor t = *this;
   t.extents.assign(shape.begin(), shape.end());
   t.steps.assign(strides.begin(), strides.end());

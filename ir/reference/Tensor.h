@@ -54,9 +54,7 @@ public:
   /// Position of the first element in the storage.
   int64_t base() const { return first; }
   /// Offsets that stand for dimension 0, or empty.
-  llvm::ArrayRef<int64_t> rowTable() const {
-    return rows ? llvm::ArrayRef<int64_t>(*rows) : llvm::ArrayRef<int64_t>();
-  }
+  llvm::ArrayRef<int64_t> rowTable() const { return rows ? llvm::ArrayRef<int64_t>(*rows) : llvm::ArrayRef<int64_t>(); }
   bool isGathered() const { return rows != nullptr; }
 
   /// Position of an element in the storage; the index is in range.
@@ -87,8 +85,7 @@ public:
   /// contiguous.
   Tensor reshaped(llvm::ArrayRef<int64_t> shape) const;
   /// A view with other extents and strides over the same storage.
-  Tensor restrided(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
-                   int64_t base) const;
+  Tensor restrided(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, int64_t base) const;
   /// The first `extent` elements along `dim`.
   Tensor prefix(int64_t dim, int64_t extent) const;
   /// Rows `indices[i]` of dimension 0; indices are in range and the tensor is not gathered.

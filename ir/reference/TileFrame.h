@@ -23,8 +23,7 @@ struct TileBuffer {
 
 class TileFrame {
 public:
-  TileFrame(Environment environment, Precision precision)
-      : environment(std::move(environment)), precision(precision) {}
+  TileFrame(Environment environment, Precision precision) : environment(std::move(environment)), precision(precision) {}
 
   const Lanes &get(mlir::Value value) const { return values.find(value)->second; }
   void set(mlir::Value value, Lanes lanes) { values[value] = std::move(lanes); }

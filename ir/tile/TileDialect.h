@@ -7,8 +7,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/SymbolTable.h"
 
-#include "ir/tile/TileEnums.h.inc"
 #include "ir/tile/TileDialect.h.inc"
+#include "ir/tile/TileEnums.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "ir/tile/TileTypes.h.inc"
 #define GET_ATTRDEF_CLASSES

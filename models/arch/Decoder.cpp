@@ -159,8 +159,8 @@ private:
   }
 
   Value logits(Value x) {
-    Value rows = GatherOp::create(builder, named("output_rows"), tensor({rowDim, Dim::fixed(config.hidden)}), x,
-                                  outputRows);
+    Value rows =
+        GatherOp::create(builder, named("output_rows"), tensor({rowDim, Dim::fixed(config.hidden)}), x, outputRows);
     Value y = norm(rows, "output_norm.weight");
     return linear(y, config.tied ? "token_embd" : "output");
   }

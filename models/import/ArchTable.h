@@ -21,7 +21,7 @@ enum class RopePairing : uint8_t;
 
 /// A symbolic extent of a weight.
 enum class WeightDim : uint8_t {
-  None,   ///< The weight has one dimension less.
+  None, ///< The weight has one dimension less.
   Vocab,
   Hidden,
   Query,  ///< heads * headDim
@@ -57,15 +57,15 @@ enum class HfWindow : uint8_t {
 
 /// What Hugging Face assumes for keys that a config.json leaves out.
 struct HfDefaults {
-  int64_t kvHeads;       ///< 0: as many as query heads.
+  int64_t kvHeads; ///< 0: as many as query heads.
   int64_t context;
   int64_t slidingWindow; ///< 0: none.
 };
 
 struct ArchInfo {
-  std::string_view name;      ///< `general.architecture`, prefix of its keys, our name.
-  std::string_view hfClass;   ///< `architectures[0]`.
-  bool inGguf;                ///< False when GGUF files carry another row's name.
+  std::string_view name;    ///< `general.architecture`, prefix of its keys, our name.
+  std::string_view hfClass; ///< `architectures[0]`.
+  bool inGguf;              ///< False when GGUF files carry another row's name.
   RopePairing ggufPairing;
   QkvBias qkvBias;
   HfWindow hfWindow;

@@ -21,9 +21,7 @@
 namespace fusec::models {
 
 /// Bytes of a row of `n` elements; `n` must be a multiple of the block size.
-constexpr int64_t rowBytes(StorageType type, int64_t n) {
-  return n / info(type).blockElements * info(type).blockBytes;
-}
+constexpr int64_t rowBytes(StorageType type, int64_t n) { return n / info(type).blockElements * info(type).blockBytes; }
 
 /// Writes the `n` values of `blocks` to `out`. `n` is a multiple of the block
 /// size; `blocks` needs no alignment and holds rowBytes(type, n) bytes.

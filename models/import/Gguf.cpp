@@ -52,7 +52,8 @@ Result<SplitPosition> splitPosition(const Gguf &file) {
   return position;
 }
 
-template <typename Getter> auto lookUp(const Gguf &file, std::string_view key, std::string_view expected, Getter get)
+template <typename Getter>
+auto lookUp(const Gguf &file, std::string_view key, std::string_view expected, Getter get)
     -> decltype(get(std::declval<const GgufValue &>())) {
   const GgufValue *value = file.find(key);
   if (!value)
@@ -105,8 +106,8 @@ Status Gguf::appendPart(const fs::path &path, int64_t number, int64_t count) {
   FUSEC_ASSIGN_OR_RETURN(SplitPosition position, splitPosition(*part));
   if (position.number != number || position.count != count)
     return corruptData("part '" + path.string() + "': expected part " + std::to_string(number + 1) + " of " +
-                       std::to_string(count) + ", its metadata says " + std::to_string(position.number + 1) +
-                       " of " + std::to_string(position.count));
+                       std::to_string(count) + ", its metadata says " + std::to_string(position.number + 1) + " of " +
+                       std::to_string(position.count));
   for (TensorInfo &tensor : part->tensorList) {
     if (!tensorIndex.emplace(tensor.name, tensorList.size()).second)
       return corruptData("tensor " + quote(tensor.name) + " occurs in two parts");

@@ -34,7 +34,19 @@ namespace fusec::models {
 
 /// Value types of GGUF metadata, numbered as in the file.
 enum class GgufType : uint32_t {
-  UInt8, Int8, UInt16, Int16, UInt32, Int32, Float32, Bool, String, Array, UInt64, Int64, Float64,
+  UInt8,
+  Int8,
+  UInt16,
+  Int16,
+  UInt32,
+  Int32,
+  Float32,
+  Bool,
+  String,
+  Array,
+  UInt64,
+  Int64,
+  Float64,
 };
 
 /// Name of a metadata type for messages and listings ("uint32", "string", ...).

@@ -17,11 +17,20 @@ struct NeutralKey {
 };
 
 constexpr NeutralKey neutralKeys[] = {
-    {"expert_count", 0},          {"expert_used_count", 0},        {"attention.scale", 0},
-    {"attention.clamp_kqv", 0},   {"attention.max_alibi_bias", 0}, {"attention.causal", 1},
-    {"attn_logit_softcapping", 0}, {"final_logit_softcapping", 0}, {"logit_scale", 1},
-    {"residual_scale", 1},        {"embedding_scale", 1},          {"use_parallel_residual", 0},
-    {"rope.scaling.attn_factor", 1}, {"pooling_type", 0},
+    {"expert_count", 0},
+    {"expert_used_count", 0},
+    {"attention.scale", 0},
+    {"attention.clamp_kqv", 0},
+    {"attention.max_alibi_bias", 0},
+    {"attention.causal", 1},
+    {"attn_logit_softcapping", 0},
+    {"final_logit_softcapping", 0},
+    {"logit_scale", 1},
+    {"residual_scale", 1},
+    {"embedding_scale", 1},
+    {"use_parallel_residual", 0},
+    {"rope.scaling.attn_factor", 1},
+    {"pooling_type", 0},
 };
 
 class GgufConfigReader {

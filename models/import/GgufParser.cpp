@@ -28,11 +28,24 @@ constexpr uint64_t minTensorInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;
 /// Bytes of one element in an array, 0 for types that have no fixed size.
 constexpr uint64_t elementBytes(GgufType type) {
   switch (type) {
-  case GgufType::UInt8: case GgufType::Int8: case GgufType::Bool: return 1;
-  case GgufType::UInt16: case GgufType::Int16: return 2;
-  case GgufType::UInt32: case GgufType::Int32: case GgufType::Float32: return 4;
-  case GgufType::UInt64: case GgufType::Int64: case GgufType::Float64: return 8;
-  case GgufType::String: case GgufType::Array: return 0;
+  case GgufType::UInt8:
+  case GgufType::Int8:
+  case GgufType::Bool:
+    return 1;
+  case GgufType::UInt16:
+  case GgufType::Int16:
+    return 2;
+  case GgufType::UInt32:
+  case GgufType::Int32:
+  case GgufType::Float32:
+    return 4;
+  case GgufType::UInt64:
+  case GgufType::Int64:
+  case GgufType::Float64:
+    return 8;
+  case GgufType::String:
+  case GgufType::Array:
+    return 0;
   }
   return 0;
 }
@@ -51,17 +64,30 @@ template <typename T> bool readBits(ByteReader &reader, uint64_t &bits) {
 
 bool readScalar(ByteReader &reader, GgufType type, uint64_t &bits) {
   switch (type) {
-  case GgufType::UInt8: case GgufType::Bool: return readBits<uint8_t>(reader, bits);
-  case GgufType::Int8: return readBits<int8_t>(reader, bits);
-  case GgufType::UInt16: return readBits<uint16_t>(reader, bits);
-  case GgufType::Int16: return readBits<int16_t>(reader, bits);
-  case GgufType::UInt32: return readBits<uint32_t>(reader, bits);
-  case GgufType::Int32: return readBits<int32_t>(reader, bits);
-  case GgufType::Float32: return readBits<float>(reader, bits);
-  case GgufType::UInt64: return readBits<uint64_t>(reader, bits);
-  case GgufType::Int64: return readBits<int64_t>(reader, bits);
-  case GgufType::Float64: return readBits<double>(reader, bits);
-  case GgufType::String: case GgufType::Array: return false;
+  case GgufType::UInt8:
+  case GgufType::Bool:
+    return readBits<uint8_t>(reader, bits);
+  case GgufType::Int8:
+    return readBits<int8_t>(reader, bits);
+  case GgufType::UInt16:
+    return readBits<uint16_t>(reader, bits);
+  case GgufType::Int16:
+    return readBits<int16_t>(reader, bits);
+  case GgufType::UInt32:
+    return readBits<uint32_t>(reader, bits);
+  case GgufType::Int32:
+    return readBits<int32_t>(reader, bits);
+  case GgufType::Float32:
+    return readBits<float>(reader, bits);
+  case GgufType::UInt64:
+    return readBits<uint64_t>(reader, bits);
+  case GgufType::Int64:
+    return readBits<int64_t>(reader, bits);
+  case GgufType::Float64:
+    return readBits<double>(reader, bits);
+  case GgufType::String:
+  case GgufType::Array:
+    return false;
   }
   return false;
 }
@@ -222,8 +248,8 @@ private:
       if (!reader.read(extent))
         return truncated(label);
       if (extent < 1 || !multiply(elements, extent, elements))
-        return corruptData(label + ": extent " + std::to_string(static_cast<uint64_t>(extent)) +
-                           " of dimension " + std::to_string(i) + " is zero or makes the tensor too large");
+        return corruptData(label + ": extent " + std::to_string(static_cast<uint64_t>(extent)) + " of dimension " +
+                           std::to_string(i) + " is zero or makes the tensor too large");
     }
     return {};
   }
@@ -258,8 +284,8 @@ private:
       const uint64_t size = static_cast<uint64_t>(tensor.bytes);
       if (offsets[i] > available || size > available - offsets[i])
         return corruptData("tensor " + quote(tensor.name) + ": offset " + std::to_string(offsets[i]) + " plus " +
-                           std::to_string(size) + " bytes lies outside the data part of " +
-                           std::to_string(available) + " bytes");
+                           std::to_string(size) + " bytes lies outside the data part of " + std::to_string(available) +
+                           " bytes");
       tensor.data = bytes.data() + dataStart + offsets[i];
     }
     return {};

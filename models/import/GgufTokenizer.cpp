@@ -30,8 +30,8 @@ enum class Family {
 
 PreTokenizerFamily describe(Family family) {
   switch (family) {
-#define FUSEC_PRE_FAMILY(family, ignoreMerges, addBos, nfc, ...)                                   \
-  case Family::family:                                                                             \
+#define FUSEC_PRE_FAMILY(family, ignoreMerges, addBos, nfc, ...)                                                       \
+  case Family::family:                                                                                                 \
     return {ignoreMerges, addBos, nfc, {__VA_ARGS__}};
 #include "models/import/PreTokenizers.def"
   }
@@ -59,8 +59,8 @@ Result<PreTokenizerFamily> findFamily(const Gguf &file) {
 
 Result<TokenType> checkedType(int64_t value, size_t index) {
   if (value < int64_t(TokenType::Normal) || value > int64_t(TokenType::Byte))
-    return corruptData("tokenizer.ggml.token_type[" + std::to_string(index) +
-                       "]: " + std::to_string(value) + " is not a token type, expected 1 to 6");
+    return corruptData("tokenizer.ggml.token_type[" + std::to_string(index) + "]: " + std::to_string(value) +
+                       " is not a token type, expected 1 to 6");
   return TokenType(value);
 }
 
@@ -75,8 +75,7 @@ Result<std::vector<VocabularyEntry>> readVocabulary(const Gguf &file) {
   if (file.has("tokenizer.ggml.token_type")) {
     FUSEC_ASSIGN_OR_RETURN(types, file.getInts("tokenizer.ggml.token_type"));
   }
-  if ((!scores.empty() && scores.size() != tokens.size()) ||
-      (!types.empty() && types.size() != tokens.size()))
+  if ((!scores.empty() && scores.size() != tokens.size()) || (!types.empty() && types.size() != tokens.size()))
     return corruptData("tokenizer.ggml: " + std::to_string(tokens.size()) + " tokens, " +
                        std::to_string(scores.size()) + " scores, " + std::to_string(types.size()) +
                        " types; expected as many of each");
@@ -110,9 +109,7 @@ Result<bool> boolOr(const Gguf &file, std::string_view key, bool fallback) {
 
 Result<SpecialIds> readSpecialIds(const Gguf &file, int64_t vocabularySize, bool addBosDefault) {
   SpecialIds ids;
-  auto inRange = [&](const std::optional<int64_t> &id) {
-    return id && *id >= 0 && *id < vocabularySize;
-  };
+  auto inRange = [&](const std::optional<int64_t> &id) { return id && *id >= 0 && *id < vocabularySize; };
   FUSEC_ASSIGN_OR_RETURN(ids.bos, optionalInt(file, "tokenizer.ggml.bos_token_id"));
   FUSEC_ASSIGN_OR_RETURN(ids.eos, optionalInt(file, "tokenizer.ggml.eos_token_id"));
   for (std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
@@ -122,8 +119,8 @@ Result<SpecialIds> readSpecialIds(const Gguf &file, int64_t vocabularySize, bool
   }
   for (const auto *id : {&ids.bos, &ids.eos})
     if (*id && !inRange(*id))
-      return corruptData("tokenizer.ggml: special token id " + std::to_string(**id) +
-                         " is outside the vocabulary of " + std::to_string(vocabularySize));
+      return corruptData("tokenizer.ggml: special token id " + std::to_string(**id) + " is outside the vocabulary of " +
+                         std::to_string(vocabularySize));
   FUSEC_ASSIGN_OR_RETURN(ids.addBos, boolOr(file, "tokenizer.ggml.add_bos_token", addBosDefault));
   FUSEC_ASSIGN_OR_RETURN(ids.addEos, boolOr(file, "tokenizer.ggml.add_eos_token", false));
   return ids;
@@ -136,21 +133,19 @@ void applyPhi3Stripping(const Gguf &file, std::vector<VocabularyEntry> &vocabula
   if (!name)
     return;
   std::string lower(*name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
   if (lower.find("phi-3") == std::string::npos && lower.find("phi3") == std::string::npos)
     return;
   for (VocabularyEntry &entry : vocabulary)
-    entry.rstrip = isAddedType(entry.type) && entry.text != "<unk>" && entry.text != "<s>" &&
-                   entry.text != "<|endoftext|>";
+    entry.rstrip =
+        isAddedType(entry.type) && entry.text != "<unk>" && entry.text != "<s>" && entry.text != "<|endoftext|>";
 }
 
 Result<json> sentencePieceFromGguf(const Gguf &file, std::vector<VocabularyEntry> vocabulary) {
   if (!file.has("tokenizer.ggml.scores"))
     return corruptData("tokenizer.ggml.scores: missing, expected a score for each token");
   SentencePieceOptions options;
-  FUSEC_ASSIGN_OR_RETURN(options.addDummyPrefix,
-                         boolOr(file, "tokenizer.ggml.add_space_prefix", true));
+  FUSEC_ASSIGN_OR_RETURN(options.addDummyPrefix, boolOr(file, "tokenizer.ggml.add_space_prefix", true));
   FUSEC_ASSIGN_OR_RETURN(options.unknownId, optionalInt(file, "tokenizer.ggml.unknown_token_id"));
   applyPhi3Stripping(file, vocabulary);
   FUSEC_ASSIGN_OR_RETURN(SpecialIds ids, readSpecialIds(file, int64_t(vocabulary.size()), true));
@@ -163,14 +158,9 @@ Result<json> sentencePieceFromGguf(const Gguf &file, std::vector<VocabularyEntry
 json preTokenizerJson(const PreTokenizerFamily &family) {
   json steps = json::array();
   for (std::string_view expression : family.expressions)
-    steps.push_back({{"type", "Split"},
-                     {"pattern", {{"Regex", expression}}},
-                     {"behavior", "Isolated"},
-                     {"invert", false}});
-  steps.push_back({{"type", "ByteLevel"},
-                   {"add_prefix_space", false},
-                   {"trim_offsets", false},
-                   {"use_regex", false}});
+    steps.push_back(
+        {{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}, {"invert", false}});
+  steps.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}});
   return {{"type", "Sequence"}, {"pretokenizers", steps}};
 }
 
@@ -181,10 +171,9 @@ Result<json> mergesJson(const Gguf &file) {
   json list = json::array();
   for (size_t i = 0; i < merges.size(); ++i) {
     size_t space = merges[i].find(' ', 1);
-    if (space == std::string_view::npos || space + 1 >= merges[i].size() ||
-        !text::isValidUtf8(merges[i]))
-      return corruptData("tokenizer.ggml.merges[" + std::to_string(i) +
-                         "]: expected 'left right', found " + quote(merges[i]));
+    if (space == std::string_view::npos || space + 1 >= merges[i].size() || !text::isValidUtf8(merges[i]))
+      return corruptData("tokenizer.ggml.merges[" + std::to_string(i) + "]: expected 'left right', found " +
+                         quote(merges[i]));
     list.push_back({merges[i].substr(0, space), merges[i].substr(space + 1)});
   }
   return list;
@@ -202,10 +191,7 @@ Result<json> byteLevelFromGguf(const Gguf &file, const std::vector<VocabularyEnt
                 {"ignore_merges", family.ignoreMerges},
                 {"vocab", std::move(tokens)},
                 {"merges", std::move(merges)}};
-  json byteLevel = {{"type", "ByteLevel"},
-                    {"add_prefix_space", false},
-                    {"trim_offsets", false},
-                    {"use_regex", false}};
+  json byteLevel = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
   json document = {{"version", "1.0"},
                    {"added_tokens", addedTokensJson(vocabulary)},
                    {"normalizer", family.nfc ? json{{"type", "NFC"}} : json(nullptr)},
@@ -213,8 +199,7 @@ Result<json> byteLevelFromGguf(const Gguf &file, const std::vector<VocabularyEnt
                    {"post_processor", byteLevel},
                    {"decoder", byteLevel},
                    {"model", std::move(model)}};
-  FUSEC_ASSIGN_OR_RETURN(SpecialIds ids,
-                         readSpecialIds(file, int64_t(vocabulary.size()), family.addBos));
+  FUSEC_ASSIGN_OR_RETURN(SpecialIds ids, readSpecialIds(file, int64_t(vocabulary.size()), family.addBos));
   FUSEC_RETURN_IF_ERROR(setPostProcessor(document, ids, vocabulary));
   setExtension(document, ids);
   return document;
@@ -229,8 +214,8 @@ Result<json> importTokenizer(const Gguf &file) {
                        " is not supported, expected 'gpt2' (byte-level BPE) or "
                        "'llama' (SentencePiece BPE)");
   FUSEC_ASSIGN_OR_RETURN(std::vector<VocabularyEntry> vocabulary, readVocabulary(file));
-  Result<json> document = model == "llama" ? sentencePieceFromGguf(file, std::move(vocabulary))
-                                           : byteLevelFromGguf(file, vocabulary);
+  Result<json> document =
+      model == "llama" ? sentencePieceFromGguf(file, std::move(vocabulary)) : byteLevelFromGguf(file, vocabulary);
   if (!document)
     return document.status();
   return checkedDocument(std::move(document).value());

@@ -11,8 +11,8 @@ namespace fusec::models {
 namespace {
 
 constexpr std::string_view typeNames[] = {
-    "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "bool", "string", "array",
-    "uint64", "int64", "float64",
+    "uint8", "int8",   "uint16", "int16",  "uint32", "int32",   "float32",
+    "bool",  "string", "array",  "uint64", "int64",  "float64",
 };
 static_assert(std::size(typeNames) == static_cast<size_t>(GgufType::Float64) + 1);
 
@@ -70,16 +70,27 @@ Result<std::string_view> GgufValue::asString() const {
 Result<std::vector<int64_t>> GgufValue::asInts() const {
   if (valueType == GgufType::Array) {
     switch (array.elementType) {
-    case GgufType::UInt8: return unpack<uint8_t, int64_t>(array);
-    case GgufType::Int8: return unpack<int8_t, int64_t>(array);
-    case GgufType::UInt16: return unpack<uint16_t, int64_t>(array);
-    case GgufType::Int16: return unpack<int16_t, int64_t>(array);
-    case GgufType::UInt32: return unpack<uint32_t, int64_t>(array);
-    case GgufType::Int32: return unpack<int32_t, int64_t>(array);
-    case GgufType::Int64: return unpack<int64_t, int64_t>(array);
+    case GgufType::UInt8:
+      return unpack<uint8_t, int64_t>(array);
+    case GgufType::Int8:
+      return unpack<int8_t, int64_t>(array);
+    case GgufType::UInt16:
+      return unpack<uint16_t, int64_t>(array);
+    case GgufType::Int16:
+      return unpack<int16_t, int64_t>(array);
+    case GgufType::UInt32:
+      return unpack<uint32_t, int64_t>(array);
+    case GgufType::Int32:
+      return unpack<int32_t, int64_t>(array);
+    case GgufType::Int64:
+      return unpack<int64_t, int64_t>(array);
     case GgufType::UInt64: // no writer uses it; refusing keeps the range simple
-    case GgufType::Float32: case GgufType::Float64: case GgufType::Bool:
-    case GgufType::String: case GgufType::Array: break;
+    case GgufType::Float32:
+    case GgufType::Float64:
+    case GgufType::Bool:
+    case GgufType::String:
+    case GgufType::Array:
+      break;
     }
   }
   return mismatch("an array of integers", *this);

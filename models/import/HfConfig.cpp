@@ -21,8 +21,8 @@ struct NeutralKey {
 };
 
 constexpr NeutralKey neutralKeys[] = {
-    {"attention_bias", "false"}, {"mlp_bias", "false"},         {"clip_qkv", "null"},
-    {"quantization_config", "null"}, {"num_local_experts", "0"}, {"attn_logit_softcapping", "null"},
+    {"attention_bias", "false"},         {"mlp_bias", "false"},      {"clip_qkv", "null"},
+    {"quantization_config", "null"},     {"num_local_experts", "0"}, {"attn_logit_softcapping", "null"},
     {"final_logit_softcapping", "null"}, {"logit_scale", "1"},
 };
 
@@ -77,8 +77,8 @@ private:
     FUSEC_ASSIGN_OR_RETURN(config.hidden, jsonInt(document, "hidden_size"));
     FUSEC_ASSIGN_OR_RETURN(config.ffn, jsonInt(document, "intermediate_size"));
     FUSEC_ASSIGN_OR_RETURN(config.vocab, jsonInt(document, "vocab_size"));
-    FUSEC_ASSIGN_OR_RETURN(
-        config.context, jsonIntOr(document, "max_position_embeddings", config.architecture->hfDefaults.context));
+    FUSEC_ASSIGN_OR_RETURN(config.context,
+                           jsonIntOr(document, "max_position_embeddings", config.architecture->hfDefaults.context));
     FUSEC_ASSIGN_OR_RETURN(config.normEps, jsonFloatOr(document, "rms_norm_eps", 1e-6));
     FUSEC_ASSIGN_OR_RETURN(config.tied, jsonBoolOr(document, "tie_word_embeddings", false));
     return {};
@@ -176,7 +176,8 @@ private:
       const bool sliding = type == "sliding_attention";
       if (!sliding && (type != "full_attention" || first < config.layers))
         return unsupported("key 'layer_types': expected full_attention for the first layers and sliding_attention "
-                           "for the rest; layer " + std::to_string(layer) + " differs");
+                           "for the rest; layer " +
+                           std::to_string(layer) + " differs");
       if (sliding)
         first = std::min(first, layer);
     }

@@ -62,12 +62,18 @@ private:
 
 int64_t extent(WeightDim dim, const ModelConfig &config) {
   switch (dim) {
-  case WeightDim::None: return 1;
-  case WeightDim::Vocab: return config.vocab;
-  case WeightDim::Hidden: return config.hidden;
-  case WeightDim::Query: return config.heads * config.headDim;
-  case WeightDim::KeyVal: return config.kvHeads * config.headDim;
-  case WeightDim::Ffn: return config.ffn;
+  case WeightDim::None:
+    return 1;
+  case WeightDim::Vocab:
+    return config.vocab;
+  case WeightDim::Hidden:
+    return config.hidden;
+  case WeightDim::Query:
+    return config.heads * config.headDim;
+  case WeightDim::KeyVal:
+    return config.kvHeads * config.headDim;
+  case WeightDim::Ffn:
+    return config.ffn;
   }
   return 0;
 }
@@ -107,9 +113,12 @@ public:
 private:
   bool isWanted(const WeightRule &rule) const {
     switch (rule.when) {
-    case WeightWhen::Always: return true;
-    case WeightWhen::Untied: return !config.tied;
-    case WeightWhen::QkvBias: return config.qkvBias;
+    case WeightWhen::Always:
+      return true;
+    case WeightWhen::Untied:
+      return !config.tied;
+    case WeightWhen::QkvBias:
+      return config.qkvBias;
     }
     return true;
   }
@@ -132,7 +141,10 @@ private:
       return corruptData("tensor " + quote(fileName) + ": expected shape " + shapeText(expected) + ", found " +
                          shapeText(tensor->shape));
     used.insert(fileName);
-    return Weight{nameForLayer(rule.canonical, layer), std::move(fileName), tensor->type, std::move(tensor->shape),
+    return Weight{nameForLayer(rule.canonical, layer),
+                  std::move(fileName),
+                  tensor->type,
+                  std::move(tensor->shape),
                   {tensor->data, static_cast<size_t>(tensor->bytes)}};
   }
 
@@ -155,9 +167,8 @@ private:
   Status checkNothingLeft() const {
     for (const std::string &name : source.names())
       if (!used.contains(name) && !isIgnorableTensor(name))
-        return unsupported("tensor " + quote(name) + " is no weight of a " +
-                           std::string(config.architecture->name) + " model with " + std::to_string(config.layers) +
-                           " layers");
+        return unsupported("tensor " + quote(name) + " is no weight of a " + std::string(config.architecture->name) +
+                           " model with " + std::to_string(config.layers) + " layers");
     return {};
   }
 

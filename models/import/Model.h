@@ -35,7 +35,7 @@ struct Weight {
   std::string name;     ///< Canonical: "token_embd.weight", "blk.3.ffn_up.weight", ...
   std::string fileName; ///< The tensor's name in the file.
   StorageType type;
-  std::vector<int64_t> shape; ///< [rows, cols] or [n]; rows are contiguous.
+  std::vector<int64_t> shape;      ///< [rows, cols] or [n]; rows are contiguous.
   std::span<const std::byte> data; ///< Unaligned.
 };
 

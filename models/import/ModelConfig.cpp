@@ -17,10 +17,10 @@ struct SizeRow {
 };
 
 constexpr SizeRow sizes[] = {
-    {"number of layers", &ModelConfig::layers},   {"hidden size", &ModelConfig::hidden},
-    {"number of heads", &ModelConfig::heads},     {"number of KV heads", &ModelConfig::kvHeads},
-    {"head size", &ModelConfig::headDim},         {"feed-forward size", &ModelConfig::ffn},
-    {"vocabulary size", &ModelConfig::vocab},     {"context length", &ModelConfig::context},
+    {"number of layers", &ModelConfig::layers}, {"hidden size", &ModelConfig::hidden},
+    {"number of heads", &ModelConfig::heads},   {"number of KV heads", &ModelConfig::kvHeads},
+    {"head size", &ModelConfig::headDim},       {"feed-forward size", &ModelConfig::ffn},
+    {"vocabulary size", &ModelConfig::vocab},   {"context length", &ModelConfig::context},
 };
 
 Status checkSizes(const ModelConfig &config) {
@@ -41,8 +41,8 @@ bool isPositive(double value) { return std::isfinite(value) && value > 0.0; }
 
 Status checkRope(const RopeConfig &rope, int64_t headDim) {
   if (rope.dims < 2 || rope.dims > headDim || rope.dims % 2 != 0)
-    return corruptData("rotary dimensions: expected an even number from 2 to the head size " +
-                       std::to_string(headDim) + ", found " + std::to_string(rope.dims));
+    return corruptData("rotary dimensions: expected an even number from 2 to the head size " + std::to_string(headDim) +
+                       ", found " + std::to_string(rope.dims));
   if (!isPositive(rope.theta))
     return corruptData("rotary base: expected a positive number, found " + std::to_string(rope.theta));
   if (rope.scaling != RopeScaling::None && !isPositive(rope.factor))
@@ -54,8 +54,8 @@ Status checkRope(const RopeConfig &rope, int64_t headDim) {
     if (!isPositive(factor))
       return corruptData("rotary factors: expected positive numbers, found " + std::to_string(factor));
   if (rope.scaling == RopeScaling::Llama3 && rope.factors.empty() &&
-      !(isPositive(rope.lowFreqFactor) && isPositive(rope.highFreqFactor) &&
-        rope.highFreqFactor > rope.lowFreqFactor && rope.originalContext > 0))
+      !(isPositive(rope.lowFreqFactor) && isPositive(rope.highFreqFactor) && rope.highFreqFactor > rope.lowFreqFactor &&
+        rope.originalContext > 0))
     return corruptData("llama3 rotary scaling: expected 0 < low_freq_factor < high_freq_factor and a positive "
                        "original_max_position_embeddings, found " +
                        std::to_string(rope.lowFreqFactor) + ", " + std::to_string(rope.highFreqFactor) + ", " +

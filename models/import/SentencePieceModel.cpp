@@ -52,8 +52,8 @@ public:
 
 private:
   Status broken(const std::string &what) const {
-    return corruptData("SentencePiece model: " + what + " at byte " + std::to_string(at) +
-                       " of a message of " + std::to_string(message.size()));
+    return corruptData("SentencePiece model: " + what + " at byte " + std::to_string(at) + " of a message of " +
+                       std::to_string(message.size()));
   }
 
   Status readVarint(uint64_t &value) {

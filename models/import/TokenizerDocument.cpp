@@ -16,10 +16,9 @@ using nlohmann::json;
 
 constexpr std::string_view kMetaspace = "\xE2\x96\x81"; // U+2581
 
-constexpr std::array<std::string_view, 9> kEndOfTurnNames{
-    "<|im_end|>",      "<|eot_id|>",    "<|eom_id|>",
-    "<|end|>",         "<end_of_turn>", "<|endoftext|>",
-    "<|end_of_text|>", "<|return|>",    "<|END_OF_TURN_TOKEN|>"};
+constexpr std::array<std::string_view, 9> kEndOfTurnNames{"<|im_end|>",      "<|eot_id|>",    "<|eom_id|>",
+                                                          "<|end|>",         "<end_of_turn>", "<|endoftext|>",
+                                                          "<|end_of_text|>", "<|return|>",    "<|END_OF_TURN_TOKEN|>"};
 
 json replaceStep(std::string_view from, std::string_view to) {
   return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
@@ -71,8 +70,7 @@ json addedTokensJson(const std::vector<VocabularyEntry> &vocabulary) {
   return list;
 }
 
-json sentencePieceDocument(const std::vector<VocabularyEntry> &vocabulary,
-                           const SentencePieceOptions &options) {
+json sentencePieceDocument(const std::vector<VocabularyEntry> &vocabulary, const SentencePieceOptions &options) {
   json pieces = json::array();
   for (const VocabularyEntry &entry : vocabulary) {
     // No score = never the product of a merge.
@@ -100,27 +98,22 @@ json templatePostProcessor(const NamedToken &bos, const NamedToken &eos) {
     if (!token)
       return;
     single.push_back({{"SpecialToken", {{"id", token->first}, {"type_id", 0}}}});
-    special[token->first] = {
-        {"id", token->first}, {"ids", {token->second}}, {"tokens", {token->first}}};
+    special[token->first] = {{"id", token->first}, {"ids", {token->second}}, {"tokens", {token->first}}};
   };
   add(bos);
   single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
   add(eos);
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", json::array()},
-          {"special_tokens", special}};
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", json::array()}, {"special_tokens", special}};
 }
 
-Status setPostProcessor(json &document, const SpecialIds &ids,
-                        const std::vector<VocabularyEntry> &vocabulary) {
+Status setPostProcessor(json &document, const SpecialIds &ids, const std::vector<VocabularyEntry> &vocabulary) {
   NamedToken bos, eos;
   auto name = [&](const std::optional<int64_t> &id, NamedToken &token) -> Status {
     if (!id)
       return {};
     if (*id < 0 || *id >= int64_t(vocabulary.size()))
-      return corruptData("tokenizer: special token id " + std::to_string(*id) +
-                         " is outside the vocabulary of " + std::to_string(vocabulary.size()));
+      return corruptData("tokenizer: special token id " + std::to_string(*id) + " is outside the vocabulary of " +
+                         std::to_string(vocabulary.size()));
     token.emplace(std::string(vocabulary[size_t(*id)].text), *id);
     return {};
   };

@@ -20,14 +20,7 @@
 namespace fusec::models {
 
 /// Token types, numbered alike in SentencePiece models and in GGUF.
-enum class TokenType {
-  Normal = 1,
-  Unknown = 2,
-  Control = 3,
-  UserDefined = 4,
-  Unused = 5,
-  Byte = 6
-};
+enum class TokenType { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
 
 /// A row of a vocabulary before it is written.
 struct VocabularyEntry {

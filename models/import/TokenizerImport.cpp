@@ -22,10 +22,8 @@ using nlohmann::json;
 Status checkSupported(const SentencePieceModel &model) {
   constexpr std::array<std::string_view, 5> kKinds{"?", "unigram", "BPE", "word", "char"};
   if (model.modelType != 2) {
-    std::string_view kind =
-        model.modelType > 0 && model.modelType < 5 ? kKinds[size_t(model.modelType)] : kKinds[0];
-    return unsupported("SentencePiece model: type " + std::string(kind) +
-                       " is not supported, expected BPE");
+    std::string_view kind = model.modelType > 0 && model.modelType < 5 ? kKinds[size_t(model.modelType)] : kKinds[0];
+    return unsupported("SentencePiece model: type " + std::string(kind) + " is not supported, expected BPE");
   }
   if (!model.precompiledCharsmap.empty())
     return unsupported("SentencePiece model: normalizer " + quote(model.normalizerName) +
@@ -44,8 +42,7 @@ Result<std::vector<VocabularyEntry>> vocabularyOf(const SentencePieceModel &mode
       return corruptData(where + " is not valid UTF-8");
     if (piece.type < int64_t(TokenType::Normal) || piece.type > int64_t(TokenType::Byte))
       return corruptData(where + ": type " + std::to_string(piece.type) + ", expected 1 to 6");
-    if (piece.type ==
-        int64_t(TokenType::Unused)) // Merges pass through it but it is cut up again afterwards.
+    if (piece.type == int64_t(TokenType::Unused)) // Merges pass through it but it is cut up again afterwards.
       return unsupported(where + ": unused pieces are not supported");
     vocabulary.push_back({piece.text, piece.score, TokenType(piece.type), false});
   }
@@ -75,8 +72,7 @@ std::optional<std::string> tokenContent(const json &config, const char *key) {
   const json *token = jsonFind(config, key);
   if (token != nullptr && token->is_object())
     token = jsonFind(*token, "content");
-  return token != nullptr && token->is_string() ? std::optional(token->get<std::string>())
-                                                : std::nullopt;
+  return token != nullptr && token->is_string() ? std::optional(token->get<std::string>()) : std::nullopt;
 }
 
 Result<Companions> readCompanions(const std::filesystem::path &directory) {
@@ -95,8 +91,7 @@ Result<Companions> readCompanions(const std::filesystem::path &directory) {
   if (const json *add = jsonFind(config, "add_eos_token"); add != nullptr && add->is_boolean())
     result.addEos = add->get<bool>();
   FUSEC_ASSIGN_OR_RETURN(result.tokenizerClass, jsonStringOr(config, "tokenizer_class", ""));
-  if (const json *added = jsonFind(config, "added_tokens_decoder");
-      added != nullptr && added->is_object())
+  if (const json *added = jsonFind(config, "added_tokens_decoder"); added != nullptr && added->is_object())
     result.addedTokens = *added;
   if (const json *eos = jsonFind(generation, "eos_token_id"))
     for (const json &id : eos->is_array() ? *eos : json::array({*eos}))
@@ -111,15 +106,13 @@ Status mergeAddedTokens(json &document, const Companions &companions) {
   if (list.is_null())
     list = json::array();
   if (!list.is_array())
-    return invalidArgument("added_tokens: expected an array, found " +
-                           std::string(jsonTypeName(list)));
+    return invalidArgument("added_tokens: expected an array, found " + std::string(jsonTypeName(list)));
   std::set<int64_t> known;
   for (const json &token : list)
     if (Result<int64_t> id = jsonInt(token, "id"))
       known.insert(*id);
   for (const auto &[key, token] : companions.addedTokens.items()) {
-    bool numeric =
-        !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == std::string::npos;
+    bool numeric = !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == std::string::npos;
     if (!numeric || !token.is_object())
       return corruptData("added_tokens_decoder: " + quote(key) + ": expected an id and a token");
     int64_t id = std::stoll(key);
@@ -136,15 +129,13 @@ std::optional<int64_t> findId(const json &document, const std::optional<std::str
   if (!content)
     return std::nullopt;
   for (const json &token : document["added_tokens"])
-    if (Result<std::string> spelling = jsonString(token, "content");
-        spelling && *spelling == *content)
+    if (Result<std::string> spelling = jsonString(token, "content"); spelling && *spelling == *content)
       if (Result<int64_t> id = jsonInt(token, "id"))
         return *id;
   const json *model = jsonFind(document, "model");
   const json *vocabulary = model != nullptr ? jsonFind(*model, "vocab") : nullptr;
   const json *id = vocabulary != nullptr ? jsonFind(*vocabulary, *content) : nullptr;
-  return id != nullptr && id->is_number_unsigned() ? std::optional(id->get<int64_t>())
-                                                   : std::nullopt;
+  return id != nullptr && id->is_number_unsigned() ? std::optional(id->get<int64_t>()) : std::nullopt;
 }
 
 /// Llama-like tokenizer classes build their post-processor from the config
@@ -166,8 +157,7 @@ void overridePostProcessor(json &document, const Companions &companions, const S
 Result<json> importHfJson(const std::filesystem::path &directory, const Companions &companions) {
   FUSEC_ASSIGN_OR_RETURN(json document, readJsonFile(directory / "tokenizer.json"));
   if (!document.is_object())
-    return invalidArgument("tokenizer.json: expected an object, found " +
-                           std::string(jsonTypeName(document)));
+    return invalidArgument("tokenizer.json: expected an object, found " + std::string(jsonTypeName(document)));
   FUSEC_RETURN_IF_ERROR(mergeAddedTokens(document, companions));
   SpecialIds ids;
   ids.bos = findId(document, companions.bos);
@@ -184,8 +174,8 @@ Result<json> sentencePieceJson(std::span<const std::byte> bytes, const Companion
   FUSEC_ASSIGN_OR_RETURN(SentencePieceModel model, SentencePieceModel::parse(bytes));
   FUSEC_RETURN_IF_ERROR(checkSupported(model));
   FUSEC_ASSIGN_OR_RETURN(std::vector<VocabularyEntry> vocabulary, vocabularyOf(model));
-  SentencePieceOptions options{model.addDummyPrefix, model.removeExtraWhitespace,
-                               model.byteFallback, idOrNone(model.unknownId, vocabulary.size())};
+  SentencePieceOptions options{model.addDummyPrefix, model.removeExtraWhitespace, model.byteFallback,
+                               idOrNone(model.unknownId, vocabulary.size())};
   SpecialIds ids;
   ids.bos = idOrNone(model.bosId, vocabulary.size());
   ids.eos = idOrNone(model.eosId, vocabulary.size());

@@ -7,10 +7,10 @@ using namespace fusec::fuse;
 namespace fusec {
 
 namespace {
-constexpr double launchSeconds = 0.4e-6;  // one barrier of a spinning team
-constexpr double bytesPerSecond = 40e9;   // caches and memory mixed
+constexpr double launchSeconds = 0.4e-6; // one barrier of a spinning team
+constexpr double bytesPerSecond = 40e9;  // caches and memory mixed
 constexpr double operationsPerSecond = 50e9;
-constexpr double transcendental = 20;     // exp, sin, ... in plain operations
+constexpr double transcendental = 20; // exp, sin, ... in plain operations
 } // namespace
 
 double CostModel::secondsPerToken(function_ref<Work(const CostModel &)> work) {

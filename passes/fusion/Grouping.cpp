@@ -138,7 +138,8 @@ private:
       if (isa<ReduceOp>(producer))
         return true;
       auto before = dyn_cast<MapOp>(producer);
-      if (before && typeOf(before.getResult()).getRank() < typeOf(map.getResult()).getRank() && followsReduction(before))
+      if (before && typeOf(before.getResult()).getRank() < typeOf(map.getResult()).getRank() &&
+          followsReduction(before))
         return true;
     }
     return false;
@@ -187,11 +188,13 @@ private:
       Work work;
       for (Operation *user : users[map]) {
         double evaluations = evaluationsIn(map, user, m);
-        work = work + Work{0, extraInputBytes(map, user, m), evaluations * CostModel::operationsPerElement(map)} * passesOf(user, m);
+        work = work + Work{0, extraInputBytes(map, user, m), evaluations * CostModel::operationsPerElement(map)} *
+                          passesOf(user, m);
       }
       return work;
     });
-    std::string figures = llvm::formatv("recomputing costs {0:f3} us per token, storing {1:f3}", recomputed * 1e6, stored * 1e6);
+    std::string figures =
+        llvm::formatv("recomputing costs {0:f3} us per token, storing {1:f3}", recomputed * 1e6, stored * 1e6);
     for (Operation *user : users[map])
       decide(map, user, isa<ContractOp>(user) ? "prologue" : "inline", recomputed < stored, figures);
     if (recomputed < stored)
@@ -284,8 +287,10 @@ private:
       if (it == result.groupOf.end() || it->second != g)
         continue;
       unsigned rank = typeOf(input).getRank(), dims = map.getMap(i).getNumDims();
-      AffineMap inPlace = AffineMap::getMultiDimIdentityMap(dims, map.getContext()).getMajorSubMap(std::min(rank, dims));
-      bool isKept = result.groups[g].kind == GroupKind::Contract || isa<ReduceOp>(def); // others are computed again anywhere
+      AffineMap inPlace =
+          AffineMap::getMultiDimIdentityMap(dims, map.getContext()).getMajorSubMap(std::min(rank, dims));
+      bool isKept =
+          result.groups[g].kind == GroupKind::Contract || isa<ReduceOp>(def); // others are computed again anywhere
       if (isKept && map.getMap(i) != inPlace)
         return true;
     }
@@ -454,7 +459,8 @@ private:
           decide(producer, op, "row", false, "a row of the result spans several tiles of the contraction");
         continue;
       }
-      bool fits = ArrayRef<Dim>(group.rows) == ArrayRef<Dim>(rows) || (isa<MapOp>(op) && ArrayRef<Dim>(group.rows) == full);
+      bool fits =
+          ArrayRef<Dim>(group.rows) == ArrayRef<Dim>(rows) || (isa<MapOp>(op) && ArrayRef<Dim>(group.rows) == full);
       if (!fits) {
         decide(producer, op, "row", false, "the kernels number their programs by different dimensions");
         continue;

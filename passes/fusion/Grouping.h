@@ -23,8 +23,8 @@ enum class GroupKind { Rows, Contract };
 
 struct Group {
   GroupKind kind = GroupKind::Rows;
-  llvm::SmallVector<fuse::Dim> rows;           ///< Rows: the dimensions that number the programs.
-  llvm::SmallVector<mlir::Operation *> ops;    ///< Members in graph order.
+  llvm::SmallVector<fuse::Dim> rows;        ///< Rows: the dimensions that number the programs.
+  llvm::SmallVector<mlir::Operation *> ops; ///< Members in graph order.
 };
 
 /// One edge looked at. `fused` with the seconds saved per token, or the reason against.
@@ -37,9 +37,9 @@ struct Decision {
 };
 
 struct Grouping {
-  std::vector<Group> groups;                               ///< In an order that respects all dependences.
-  llvm::DenseMap<mlir::Operation *, int> groupOf;          ///< Index into `groups`.
-  llvm::SmallPtrSet<mlir::Operation *, 16> inlined;        ///< Recomputed in each consumer's kernel.
+  std::vector<Group> groups;                        ///< In an order that respects all dependences.
+  llvm::DenseMap<mlir::Operation *, int> groupOf;   ///< Index into `groups`.
+  llvm::SmallPtrSet<mlir::Operation *, 16> inlined; ///< Recomputed in each consumer's kernel.
   std::vector<Decision> decisions;
 };
 

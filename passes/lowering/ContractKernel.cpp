@@ -26,12 +26,12 @@ GraphTensorType typeOf(Value value) { return cast<GraphTensorType>(value.getType
 
 /// The iteration space of the group's contractions, with its dimensions given their parts.
 struct Space {
-  SmallVector<Dim> extents;        ///< Per iteration dimension.
-  SmallVector<unsigned> others;    ///< Dimensions that number programs, ascending.
-  std::optional<unsigned> m;       ///< Along rows.
-  unsigned n = 0, k = 0;           ///< Along lanes; summed.
-  bool swapped = false;            ///< The contraction's lhs is the lane operand.
-  AffineMap result;                ///< Iteration space to result dimensions.
+  SmallVector<Dim> extents;     ///< Per iteration dimension.
+  SmallVector<unsigned> others; ///< Dimensions that number programs, ascending.
+  std::optional<unsigned> m;    ///< Along rows.
+  unsigned n = 0, k = 0;        ///< Along lanes; summed.
+  bool swapped = false;         ///< The contraction's lhs is the lane operand.
+  AffineMap result;             ///< Iteration space to result dimensions.
 };
 
 class ContractKernel {
@@ -149,7 +149,8 @@ private:
   }
 
   LogicalResult writeDirect(const ContractTile &shape, ArrayRef<Value> outer, Value n, size_t axes) {
-    Value m = space.m ? Value(tile::OriginOp::create(builder, loc, builder.getIndexType(), axes - 2)) : constantIndex(0);
+    Value m =
+        space.m ? Value(tile::OriginOp::create(builder, loc, builder.getIndexType(), axes - 2)) : constantIndex(0);
     auto lane = [&](ContractOp op, Value k) { return loadLaneTile(op, outer, k, n, {shape.step, shape.lanes}); };
     return writeTile(shape, outer, m, n, lane);
   }
@@ -170,15 +171,17 @@ private:
       builder.setInsertionPointToStart(loop.getBody());
       for (ContractOp op : contracts) {
         Value decoded = loadLaneTile(op, outer, loop.getInductionVar(), n, {step, shape.lanes});
-        tile::StoreOp::create(builder, loc, decoded, scratch[op], ValueRange{loop.getInductionVar(), zero}, AffineMapAttr::get(plain), Value());
+        tile::StoreOp::create(builder, loc, decoded, scratch[op], ValueRange{loop.getInductionVar(), zero},
+                              AffineMapAttr::get(plain), Value());
       }
     }
-    auto rows = scf::ForOp::create(builder, loc, zero, extentOf(builder, loc, space.extents[*space.m]), constantIndex(shape.rows));
+    auto rows = scf::ForOp::create(builder, loc, zero, extentOf(builder, loc, space.extents[*space.m]),
+                                   constantIndex(shape.rows));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(rows.getBody());
     auto lane = [&](ContractOp op, Value k) -> Value {
-      return tile::LoadOp::create(builder, loc, VectorType::get({shape.step, shape.lanes}, builder.getF32Type()), scratch[op],
-                                  ValueRange{k, zero}, AffineMapAttr::get(plain), Value());
+      return tile::LoadOp::create(builder, loc, VectorType::get({shape.step, shape.lanes}, builder.getF32Type()),
+                                  scratch[op], ValueRange{k, zero}, AffineMapAttr::get(plain), Value());
     };
     return writeTile(shape, outer, rows.getInductionVar(), n, lane);
   }
@@ -189,7 +192,8 @@ private:
     auto accType = VectorType::get({shape.rows, shape.lanes}, builder.getF32Type());
     Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accType));
     SmallVector<Value> init(contracts.size(), zero);
-    auto loop = scf::ForOp::create(builder, loc, constantIndex(0), extentOf(builder, loc, space.extents[space.k]), constantIndex(shape.step), init);
+    auto loop = scf::ForOp::create(builder, loc, constantIndex(0), extentOf(builder, loc, space.extents[space.k]),
+                                   constantIndex(shape.step), init);
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(loop.getBody());
@@ -207,7 +211,8 @@ private:
     return writeEpilogue(shape, outer, m, n, loop.getResults());
   }
 
-  LogicalResult writeEpilogue(const ContractTile &shape, ArrayRef<Value> outer, Value m, Value n, ValueRange accumulators) {
+  LogicalResult writeEpilogue(const ContractTile &shape, ArrayRef<Value> outer, Value m, Value n,
+                              ValueRange accumulators) {
     Frame scalar, frame;
     scalar.indices = SmallVector<Value>(outer);
     frame.indices = SmallVector<Value>(outer);
@@ -261,7 +266,8 @@ private:
     return loadTile(laneOperand(op), laneMap(op).compose(fromFrame(space.k, space.n, true)), outer, k, n, lanes);
   }
 
-  Value loadTile(Value value, AffineMap map, ArrayRef<Value> outer, Value first, Value second, ArrayRef<int64_t> lanes) {
+  Value loadTile(Value value, AffineMap map, ArrayRef<Value> outer, Value first, Value second,
+                 ArrayRef<int64_t> lanes) {
     Frame scalar, frame;
     scalar.indices = SmallVector<Value>(outer);
     frame.indices = SmallVector<Value>(outer);

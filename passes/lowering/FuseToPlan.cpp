@@ -167,7 +167,8 @@ private:
       tile::KernelOp kernel = variant.kernel;
       kernel.setSymName(variants.size() == 1 ? name + "_all" : name + "_v" + std::to_string(i));
       StringAttr symbol = variant.symbol.empty() ? StringAttr() : builder.getStringAttr(variant.symbol);
-      attrs.push_back(plan::VariantAttr::get(builder.getContext(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), symbol, variant.limit));
+      attrs.push_back(plan::VariantAttr::get(builder.getContext(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
+                                             symbol, variant.limit));
     }
     builder.setInsertionPointToEnd(module.getBody());
     plan::KernelOp::create(builder, variants.front().kernel->getLoc(), name, builder.getArrayAttr(attrs));
@@ -184,7 +185,8 @@ private:
 
 class ProgramBuilder {
 public:
-  ProgramBuilder(ModuleOp module, func::FuncOp function, int64_t page) : function(function), builder(module.getContext()) {
+  ProgramBuilder(ModuleOp module, func::FuncOp function, int64_t page)
+      : function(function), builder(module.getContext()) {
     builder.setInsertionPointToEnd(module.getBody());
     program = plan::ProgramOp::create(builder, function.getLoc(), "step", page);
     program->setAttr("numerics", numericsOf(function));
@@ -208,9 +210,11 @@ public:
   }
 
 private:
-  Value declare(plan::BufferKind kind, const std::string &name, Type type, IntegerAttr slot, ArrayAttr parts, ElementsAttr value) {
+  Value declare(plan::BufferKind kind, const std::string &name, Type type, IntegerAttr slot, ArrayAttr parts,
+                ElementsAttr value) {
     auto kindAttr = plan::BufferKindAttr::get(builder.getContext(), kind);
-    auto op = plan::BufferOp::create(declarations, function.getLoc(), type, kindAttr, builder.getStringAttr(name), slot, parts, value);
+    auto op = plan::BufferOp::create(declarations, function.getLoc(), type, kindAttr, builder.getStringAttr(name), slot,
+                                     parts, value);
     declarations.setInsertionPointAfter(op);
     return op;
   }
@@ -243,7 +247,8 @@ private:
       return declare(plan::BufferKind::Constant, constant.getName().str(), type, {}, {}, constant.getValue());
     bool leaves = value == returned;
     std::string name = leaves ? "logits" : nameOf(value.getLoc()) + "#" + std::to_string(nextSlot);
-    return declare(leaves ? plan::BufferKind::Output : plan::BufferKind::Activation, name, type, builder.getI64IntegerAttr(nextSlot++), {}, {});
+    return declare(leaves ? plan::BufferKind::Output : plan::BufferKind::Activation, name, type,
+                   builder.getI64IntegerAttr(nextSlot++), {}, {});
   }
 
   static std::string joinedName(WeightOp weight) {

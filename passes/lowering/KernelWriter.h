@@ -33,8 +33,10 @@ struct WrittenKernel {
 };
 
 /// Writes the group's kernels at the end of `module`; empty with an error emitted on failure.
-llvm::SmallVector<WrittenKernel> writeRowKernel(mlir::ModuleOp module, const KernelGroup &group, const TileTarget &target);
-llvm::SmallVector<WrittenKernel> writeContractKernels(mlir::ModuleOp module, const KernelGroup &group, const TileTarget &target);
+llvm::SmallVector<WrittenKernel> writeRowKernel(mlir::ModuleOp module, const KernelGroup &group,
+                                                const TileTarget &target);
+llvm::SmallVector<WrittenKernel> writeContractKernels(mlir::ModuleOp module, const KernelGroup &group,
+                                                      const TileTarget &target);
 
 /// Extent of a dimension inside a kernel: a constant or `tile.extent`.
 mlir::Value extentOf(mlir::OpBuilder &builder, mlir::Location loc, const fuse::Dim &dim);

@@ -153,7 +153,8 @@ private:
       return op.emitError("a row kernel gives the identity for an empty row, not empty = zero");
     for (Value input : op.getInputs())
       if (typeOf(input).getElementType() != numerics.getAccumulate())
-        return op.emitError("a row kernel accumulates in ") << typeOf(input).getElementType() << ", not in " << numerics.getAccumulate();
+        return op.emitError("a row kernel accumulates in ")
+               << typeOf(input).getElementType() << ", not in " << numerics.getAccumulate();
     return success();
   }
 
@@ -162,7 +163,8 @@ private:
     int64_t lanes = frame.lanes.front();
     if (dim.kind == DimKind::Paged || (dim.isStatic() && dim.size % lanes == 0))
       return element;
-    Value position = tile::IndexOp::create(builder, loc, VectorType::get({lanes}, builder.getI32Type()), frame.indices.back(), 0);
+    Value position =
+        tile::IndexOp::create(builder, loc, VectorType::get({lanes}, builder.getI32Type()), frame.indices.back(), 0);
     Value extent = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), extentOf(builder, loc, dim));
     Value limit = vector::BroadcastOp::create(builder, loc, cast<VectorType>(position.getType()), extent);
     Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position, limit);
@@ -208,7 +210,8 @@ private:
       if (failed(storeTile(value, identity(), frame)))
         return failure();
       for (Value other : group.stored) // same shape: the same pass
-        if (other != value && !done.contains(other) && other.getType() == type && failed(storeTile(other, identity(), frame)))
+        if (other != value && !done.contains(other) && other.getType() == type &&
+            failed(storeTile(other, identity(), frame)))
           return failure();
       return SmallVector<Value>();
     });
@@ -231,20 +234,21 @@ private:
     Value position = evaluator->scalarIndex(op.getPositions(), token, scalar, loc);
     if (!sequence || !position)
       return failure();
-    auto pass = overRow(typeOf(op.getValues()).getDims().back(), {}, [&](Frame &frame, ValueRange) -> FailureOr<SmallVector<Value>> {
-      Value element = evaluator->evaluate(op.getValues(), identity(), frame);
-      if (!element)
-        return failure();
-      SmallVector<Value> indices = {sequence, position};
-      llvm::append_range(indices, frame.indices);
-      SmallVector<AffineExpr> exprs = {builder.getAffineDimExpr(0), builder.getAffineDimExpr(1)};
-      for (size_t d = 3; d < indices.size(); ++d) // all but the token
-        exprs.push_back(builder.getAffineDimExpr(d));
-      AffineMap map = AffineMap::get(indices.size(), 0, exprs, builder.getContext());
-      tile::StoreOp::create(builder, op.getLoc(), element, arguments->get(op.getCache(), loc), indices, AffineMapAttr::get(map),
-                            arguments->pages(loc));
-      return SmallVector<Value>();
-    });
+    auto pass = overRow(typeOf(op.getValues()).getDims().back(), {},
+                        [&](Frame &frame, ValueRange) -> FailureOr<SmallVector<Value>> {
+                          Value element = evaluator->evaluate(op.getValues(), identity(), frame);
+                          if (!element)
+                            return failure();
+                          SmallVector<Value> indices = {sequence, position};
+                          llvm::append_range(indices, frame.indices);
+                          SmallVector<AffineExpr> exprs = {builder.getAffineDimExpr(0), builder.getAffineDimExpr(1)};
+                          for (size_t d = 3; d < indices.size(); ++d) // all but the token
+                            exprs.push_back(builder.getAffineDimExpr(d));
+                          AffineMap map = AffineMap::get(indices.size(), 0, exprs, builder.getContext());
+                          tile::StoreOp::create(builder, op.getLoc(), element, arguments->get(op.getCache(), loc),
+                                                indices, AffineMapAttr::get(map), arguments->pages(loc));
+                          return SmallVector<Value>();
+                        });
     return success(succeeded(pass));
   }
 

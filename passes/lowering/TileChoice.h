@@ -22,8 +22,8 @@ struct ContractTile {
   int64_t rows = 1;
   int64_t lanes = 16;
   int64_t step = 1;
-  bool staged = false;  ///< Stored weights are decoded once into scratch memory for all rows.
-  int64_t limit = 0;    ///< For at most this many rows; 0: any.
+  bool staged = false; ///< Stored weights are decoded once into scratch memory for all rows.
+  int64_t limit = 0;   ///< For at most this many rows; 0: any.
 };
 
 /// Lanes for walking a row: the widest of 64, 32, 16 that divides a static extent, else masked 16.

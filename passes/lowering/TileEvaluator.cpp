@@ -63,13 +63,15 @@ tile::BufferType bufferTypeFor(Value value) {
     return tile::BufferType::get(context, type.getDims(), type.getElementType(),
                                  isValueCache(value) ? tile::Layout::PagedV : tile::Layout::PagedK, std::nullopt);
   if (type.getStorage() && type.getRank() == 2)
-    return tile::BufferType::get(context, type.getDims(), type.getElementType(), tile::Layout::Panel, type.getStorage());
+    return tile::BufferType::get(context, type.getDims(), type.getElementType(), tile::Layout::Panel,
+                                 type.getStorage());
   return tile::BufferType::get(context, type.getDims(), type.getElementType());
 }
 
 tile::BufferType blockTableType(MLIRContext *context) {
-  return tile::BufferType::get(context, {Dim::dynamic(DimKind::Symbolic, context, "S"), Dim::dynamic(DimKind::Symbolic, context, "B")},
-                               IntegerType::get(context, 32));
+  return tile::BufferType::get(
+      context, {Dim::dynamic(DimKind::Symbolic, context, "S"), Dim::dynamic(DimKind::Symbolic, context, "B")},
+      IntegerType::get(context, 32));
 }
 
 Value storedForm(Value value) {
@@ -90,7 +92,8 @@ AffineMap storedMap(Value value) {
   int64_t source = 0;
   for (const Dim &dim : to.getDims()) {
     AffineExpr expr = getAffineConstantExpr(0, context);
-    for (int64_t product = 1; source < from.getRank() && (product == 1 || product < dim.size || from.getDim(source).size == 1); ++source) {
+    for (int64_t product = 1;
+         source < from.getRank() && (product == 1 || product < dim.size || from.getDim(source).size == 1); ++source) {
       const Dim &part = from.getDim(source);
       if (!dim.isStatic() || !part.isStatic()) {
         expr = getAffineDimExpr(source++, context);
@@ -204,7 +207,8 @@ Value TileEvaluator::cloneOnTiles(Operation &op, IRMapping &mapping, Frame &fram
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (frame.lanes.empty())
       return builder.clone(op)->getResult(0);
-    return arith::ConstantOp::create(builder, op.getLoc(), DenseElementsAttr::get(cast<VectorType>(type), constant.getValue()));
+    return arith::ConstantOp::create(builder, op.getLoc(),
+                                     DenseElementsAttr::get(cast<VectorType>(type), constant.getValue()));
   }
   OperationState state(op.getLoc(), op.getName());
   for (Value operand : op.getOperands())
@@ -307,7 +311,8 @@ Value TileEvaluator::load(Value value, AffineMap map, Frame &frame, Location loc
 void TileEvaluator::store(Value tileValue, Value graphValue, AffineMap map, Frame &frame, Location loc) {
   Value stored = storedForm(graphValue);
   AffineMap full = simplifyAffineMap(storedMap(graphValue).compose(map));
-  tile::StoreOp::create(builder, loc, tileValue, arguments.get(stored, loc), frame.indices, AffineMapAttr::get(full), Value());
+  tile::StoreOp::create(builder, loc, tileValue, arguments.get(stored, loc), frame.indices, AffineMapAttr::get(full),
+                        Value());
 }
 
 } // namespace fusec

@@ -63,15 +63,15 @@ struct Frame {
 class TileEvaluator {
 public:
   /// `computes` tells whether a graph op is computed in this kernel.
-  TileEvaluator(mlir::OpBuilder &builder, KernelArguments &arguments,
-                std::function<bool(mlir::Operation *)> computes)
+  TileEvaluator(mlir::OpBuilder &builder, KernelArguments &arguments, std::function<bool(mlir::Operation *)> computes)
       : builder(builder), arguments(arguments), computes(std::move(computes)) {}
 
   /// `value[map(frame)]` as a tile of the frame's lanes; null (with an error emitted) when it cannot be written.
   mlir::Value evaluate(mlir::Value value, mlir::AffineMap map, Frame &frame);
   /// A scalar region on tiles: block arguments bound to `operands`; yields the terminator's operands.
   /// `map` gives the coordinates for `fuse.index`.
-  llvm::SmallVector<mlir::Value> inlineBody(mlir::Block &body, mlir::ValueRange operands, mlir::AffineMap map, Frame &frame);
+  llvm::SmallVector<mlir::Value> inlineBody(mlir::Block &body, mlir::ValueRange operands, mlir::AffineMap map,
+                                            Frame &frame);
   /// Writes a tile of `value` (a graph value's stored form) at map(frame).
   void store(mlir::Value tile, mlir::Value graphValue, mlir::AffineMap map, Frame &frame, mlir::Location loc);
   /// An i32 tile of an index expression over the frame.

@@ -70,9 +70,9 @@ public:
     });
   }
   Value reduceMax(Value input) {
-    return reduceLast(input, -std::numeric_limits<float>::infinity(), [](OpBuilder &b, Location l, ValueRange v) -> Value {
-      return arith::MaximumFOp::create(b, l, v[0], v[1]);
-    });
+    return reduceLast(
+        input, -std::numeric_limits<float>::infinity(),
+        [](OpBuilder &b, Location l, ValueRange v) -> Value { return arith::MaximumFOp::create(b, l, v[0], v[1]); });
   }
 
   Value contract(GraphTensorType type, Value lhs, Value rhs, ArrayRef<AffineMap> maps) {
@@ -80,8 +80,7 @@ public:
                               numerics(Order::Sequential));
   }
   Value view(Value source, AffineMap map, ArrayRef<Dim> dims) {
-    return ViewOp::create(builder, loc, tensor(dims, typeOf(source).getElementType()), source,
-                          AffineMapAttr::get(map));
+    return ViewOp::create(builder, loc, tensor(dims, typeOf(source).getElementType()), source, AffineMapAttr::get(map));
   }
 
   OpBuilder &builder;
@@ -113,8 +112,9 @@ Value decompose(LinearOp op, Writer &w) {
                        {w.map(rank + 1, lhs), w.map(rank + 1, {w.dim(rank - 1), w.dim(k)}), w.map(rank + 1, out)});
   if (!op.getBias())
     return y;
-  return w.mapOp(type, {y, op.getBias()}, {w.identity(rank), w.map(rank, {w.dim(rank - 1)})},
-                 [](OpBuilder &b, Location l, ValueRange v) -> Value { return arith::AddFOp::create(b, l, v[0], v[1]); });
+  return w.mapOp(
+      type, {y, op.getBias()}, {w.identity(rank), w.map(rank, {w.dim(rank - 1)})},
+      [](OpBuilder &b, Location l, ValueRange v) -> Value { return arith::AddFOp::create(b, l, v[0], v[1]); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,23 +170,24 @@ Value decompose(RopeOp op, Writer &w) {
   Value cosine = angleTable<math::CosOp>(op, w), sine = angleTable<math::SinOp>(op, w);
   auto [partner, pair] = partnerOf(op.getPairing(), w.dim(2), n);
   AffineMap tableMap = w.map(3, {w.dim(0), pair});
-  return w.mapOp(type, {op.getX(), op.getX(), cosine, sine},
-                 {w.identity(3), w.map(3, {w.dim(0), w.dim(1), partner}), tableMap, tableMap},
-                 [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-                   auto integer = [&](int64_t c) -> Value { return arith::ConstantOp::create(b, l, b.getI32IntegerAttr(c)); };
-                   Value d = IndexOp::create(b, l, b.getI32Type(), 2);
-                   Value first = half ? arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, d, integer(n)).getResult()
-                                      : arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq,
-                                                              arith::AndIOp::create(b, l, d, integer(1)), integer(0));
-                   Value straight = arith::MulFOp::create(b, l, v[0], v[2]);
-                   Value crossed = arith::MulFOp::create(b, l, v[1], v[3]);
-                   Value turned = arith::SelectOp::create(b, l, first, arith::SubFOp::create(b, l, straight, crossed),
-                                                          arith::AddFOp::create(b, l, straight, crossed));
-                   if (2 * n == head)
-                     return turned;
-                   Value inside = arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, d, integer(2 * n));
-                   return arith::SelectOp::create(b, l, inside, turned, v[0]);
-                 });
+  return w.mapOp(
+      type, {op.getX(), op.getX(), cosine, sine},
+      {w.identity(3), w.map(3, {w.dim(0), w.dim(1), partner}), tableMap, tableMap},
+      [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+        auto integer = [&](int64_t c) -> Value { return arith::ConstantOp::create(b, l, b.getI32IntegerAttr(c)); };
+        Value d = IndexOp::create(b, l, b.getI32Type(), 2);
+        Value first = half ? arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, d, integer(n)).getResult()
+                           : arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq,
+                                                   arith::AndIOp::create(b, l, d, integer(1)), integer(0));
+        Value straight = arith::MulFOp::create(b, l, v[0], v[2]);
+        Value crossed = arith::MulFOp::create(b, l, v[1], v[3]);
+        Value turned = arith::SelectOp::create(b, l, first, arith::SubFOp::create(b, l, straight, crossed),
+                                               arith::AddFOp::create(b, l, straight, crossed));
+        if (2 * n == head)
+          return turned;
+        Value inside = arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, d, integer(2 * n));
+        return arith::SelectOp::create(b, l, inside, turned, v[0]);
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -199,7 +200,8 @@ Value decompose(SwigluOp op, Writer &w) {
   return w.mapOp(type, {op.getGate(), op.getUp()}, {w.identity(rank), w.identity(rank)},
                  [](OpBuilder &b, Location l, ValueRange v) -> Value {
                    Value decay = math::ExpOp::create(b, l, arith::NegFOp::create(b, l, v[0]));
-                   Value silu = arith::DivFOp::create(b, l, v[0], arith::AddFOp::create(b, l, constant(b, l, 1.0f), decay));
+                   Value silu =
+                       arith::DivFOp::create(b, l, v[0], arith::AddFOp::create(b, l, constant(b, l, 1.0f), decay));
                    return arith::MulFOp::create(b, l, silu, v[1]);
                  });
 }
@@ -226,7 +228,8 @@ Value divideRows(Value x, Value l, Writer &w) {
   return w.mapOp(typeOf(x), {x, l}, {w.identity(rank), w.identity(rank).dropResult(rank - 1)},
                  [](OpBuilder &b, Location loc, ValueRange v) -> Value {
                    Value quotient = arith::DivFOp::create(b, loc, v[0], v[1]);
-                   return arith::SelectOp::create(b, loc, isEqual(b, loc, v[1], 0.0f), constant(b, loc, 0.0f), quotient);
+                   return arith::SelectOp::create(b, loc, isEqual(b, loc, v[1], 0.0f), constant(b, loc, 0.0f),
+                                                  quotient);
                  });
 }
 

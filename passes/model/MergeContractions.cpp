@@ -84,7 +84,8 @@ void merge(ArrayRef<ContractOp> ops) {
   }
   Location loc = FusedLoc::get(builder.getContext(), locs);
   GraphTensorType w = typeOf(first.getRhs());
-  Type stackedType = GraphTensorType::get(builder.getContext(), {Dim::fixed(rows), w.getDim(1)}, w.getElementType(), w.getStorage());
+  Type stackedType =
+      GraphTensorType::get(builder.getContext(), {Dim::fixed(rows), w.getDim(1)}, w.getElementType(), w.getStorage());
   Value stacked = WeightOp::create(builder, loc, stackedType, builder.getArrayAttr(names));
   SmallVector<Dim> dims(typeOf(first.getResult()).getDims());
   dims.back() = Dim::fixed(rows);

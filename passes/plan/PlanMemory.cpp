@@ -57,7 +57,8 @@ struct PlanMemory : fusec::impl::PlanMemoryPassBase<PlanMemory> {
     Builder b(&getContext());
     for (auto &[buffer, life] : lifetimes(program)) {
       bool shares = buffer.getKind() == plan::BufferKind::Activation;
-      auto it = llvm::find_if(slots, [&](const Slot &s) { return shares && s.shape == buffer.getType() && s.freeFrom <= life.first; });
+      auto it = llvm::find_if(
+          slots, [&](const Slot &s) { return shares && s.shape == buffer.getType() && s.freeFrom <= life.first; });
       if (it == slots.end())
         it = slots.insert(slots.end(), Slot{shares ? buffer.getType() : Type(), 0});
       it->freeFrom = life.last + 1;

@@ -26,7 +26,8 @@ SmallVector<ArgumentUse> usesOf(tile::KernelOp kernel) {
     if (auto load = dyn_cast<tile::LoadOp>(op)) {
       if (auto arg = dyn_cast<BlockArgument>(load.getBuffer()); arg && arg.getOwner()->getParentOp() == kernel) {
         uses[arg.getArgNumber()].read = true;
-        uses[arg.getArgNumber()].gathered |= isGather(cast<tile::BufferType>(arg.getType()), load.getIndices(), load.getMap());
+        uses[arg.getArgNumber()].gathered |=
+            isGather(cast<tile::BufferType>(arg.getType()), load.getIndices(), load.getMap());
       }
     } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
       if (auto arg = dyn_cast<BlockArgument>(store.getBuffer()); arg && arg.getOwner()->getParentOp() == kernel)

@@ -101,16 +101,25 @@ Result<json> readJsonFile(const std::filesystem::path &path, JsonParseOptions op
 
 std::string_view jsonTypeName(const json &value) {
   switch (value.type()) {
-  case json::value_t::null: return "null";
-  case json::value_t::object: return "an object";
-  case json::value_t::array: return "an array";
-  case json::value_t::string: return "a string";
-  case json::value_t::boolean: return "a boolean";
+  case json::value_t::null:
+    return "null";
+  case json::value_t::object:
+    return "an object";
+  case json::value_t::array:
+    return "an array";
+  case json::value_t::string:
+    return "a string";
+  case json::value_t::boolean:
+    return "a boolean";
   case json::value_t::number_integer:
-  case json::value_t::number_unsigned: return "an integer";
-  case json::value_t::number_float: return "a fractional number";
-  case json::value_t::binary: return "binary data";
-  case json::value_t::discarded: return "nothing";
+  case json::value_t::number_unsigned:
+    return "an integer";
+  case json::value_t::number_float:
+    return "a fractional number";
+  case json::value_t::binary:
+    return "binary data";
+  case json::value_t::discarded:
+    return "nothing";
   }
   return "nothing";
 }

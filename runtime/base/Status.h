@@ -35,8 +35,7 @@ enum class ErrorCode {
 class [[nodiscard]] Status {
 public:
   Status() = default;
-  Status(ErrorCode code, std::string message)
-      : errorCode(code), text(std::move(message)) {
+  Status(ErrorCode code, std::string message) : errorCode(code), text(std::move(message)) {
     assert(code != ErrorCode::Ok && "an error needs an error code");
   }
   bool ok() const { return errorCode == ErrorCode::Ok; }
@@ -68,9 +67,18 @@ public:
   bool ok() const { return content.has_value(); }
   explicit operator bool() const { return ok(); }
   const Status &status() const { return error; }
-  T &value() & { assert(ok()); return *content; }
-  const T &value() const & { assert(ok()); return *content; }
-  T &&value() && { assert(ok()); return std::move(*content); }
+  T &value() & {
+    assert(ok());
+    return *content;
+  }
+  const T &value() const & {
+    assert(ok());
+    return *content;
+  }
+  T &&value() && {
+    assert(ok());
+    return std::move(*content);
+  }
   T &operator*() & { return value(); }
   const T &operator*() const & { return value(); }
   T &&operator*() && { return std::move(*this).value(); }
@@ -88,17 +96,16 @@ private:
 #define FUSEC_CONCAT(a, b) FUSEC_CONCAT_INNER(a, b)
 
 /// Returns the Status of `expr` from the enclosing function when it is an error.
-#define FUSEC_RETURN_IF_ERROR(expr)                                            \
-  do {                                                                         \
-    if (::fusec::Status fusecStatus = (expr); !fusecStatus.ok())               \
-      return fusecStatus;                                                      \
+#define FUSEC_RETURN_IF_ERROR(expr)                                                                                    \
+  do {                                                                                                                 \
+    if (::fusec::Status fusecStatus = (expr); !fusecStatus.ok())                                                       \
+      return fusecStatus;                                                                                              \
   } while (false)
 
 /// `FUSEC_ASSIGN_OR_RETURN(auto x, f())`: binds the value, or returns the error.
-#define FUSEC_ASSIGN_OR_RETURN(decl, expr)                                     \
-  FUSEC_ASSIGN_OR_RETURN_IMPL(FUSEC_CONCAT(fusecResult, __LINE__), decl, expr)
-#define FUSEC_ASSIGN_OR_RETURN_IMPL(tmp, decl, expr)                           \
-  auto tmp = (expr);                                                           \
-  if (!tmp)                                                                    \
-    return tmp.status();                                                       \
+#define FUSEC_ASSIGN_OR_RETURN(decl, expr) FUSEC_ASSIGN_OR_RETURN_IMPL(FUSEC_CONCAT(fusecResult, __LINE__), decl, expr)
+#define FUSEC_ASSIGN_OR_RETURN_IMPL(tmp, decl, expr)                                                                   \
+  auto tmp = (expr);                                                                                                   \
+  if (!tmp)                                                                                                            \
+    return tmp.status();                                                                                               \
   decl = std::move(tmp).value()

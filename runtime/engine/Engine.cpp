@@ -78,13 +78,13 @@ Result<std::vector<double>> Engine::logprobs(std::span<const TokenId> ids) {
   size_t vocab = static_cast<size_t>(model().vocabSize);
   std::vector<double> values;
   // The last id is only predicted, never fed.
-  FUSEC_RETURN_IF_ERROR(evaluate(*state, ids.first(ids.size() - 1), ChunkRows::All,
-                                 [&](int64_t begin, std::span<const float> logits) {
-                                   for (size_t row = 0; row * vocab < logits.size(); ++row) {
-                                     std::span<const float> line = logits.subspan(row * vocab, vocab);
-                                     values.push_back(line[ids[begin + row + 1]] - logSumExp(line));
-                                   }
-                                 }));
+  FUSEC_RETURN_IF_ERROR(
+      evaluate(*state, ids.first(ids.size() - 1), ChunkRows::All, [&](int64_t begin, std::span<const float> logits) {
+        for (size_t row = 0; row * vocab < logits.size(); ++row) {
+          std::span<const float> line = logits.subspan(row * vocab, vocab);
+          values.push_back(line[ids[begin + row + 1]] - logSumExp(line));
+        }
+      }));
   return values;
 }
 

@@ -44,10 +44,10 @@ struct EngineState;
 
 struct EngineOptions {
   std::filesystem::path artifact = {}; ///< Directory that holds manifest.json.
-  int threads = 0;                ///< 0 = one per physical core this process may use.
-  int64_t contextTokens = 0;      ///< 0 = the smaller of the model's context and 4096.
-  int64_t chunkTokens = 256;      ///< Prompt tokens per step; does not change results.
-  std::string level = {};         ///< "avx2", "avx512"; "" = the best this CPU runs.
+  int threads = 0;                     ///< 0 = one per physical core this process may use.
+  int64_t contextTokens = 0;           ///< 0 = the smaller of the model's context and 4096.
+  int64_t chunkTokens = 256;           ///< Prompt tokens per step; does not change results.
+  std::string level = {};              ///< "avx2", "avx512"; "" = the best this CPU runs.
 };
 
 /// Which positions Engine::logits returns.

@@ -30,7 +30,8 @@ Result<EngineOptions> resolve(EngineOptions options, const Manifest &manifest) {
   FUSEC_RETURN_IF_ERROR(requireBetween("threads", options.threads, 0, maxThreads));
   if (options.contextTokens == 0)
     options.contextTokens = std::min(modelContext, defaultContextTokens);
-  FUSEC_RETURN_IF_ERROR(requireBetween("context tokens (the model's limit is the most)", options.contextTokens, 1, modelContext));
+  FUSEC_RETURN_IF_ERROR(
+      requireBetween("context tokens (the model's limit is the most)", options.contextTokens, 1, modelContext));
   if (options.chunkTokens < 1)
     return invalidArgument("chunk tokens: expected at least 1, found " + std::to_string(options.chunkTokens));
   options.chunkTokens = std::min(options.chunkTokens, options.contextTokens);
@@ -54,8 +55,8 @@ Result<std::unique_ptr<EngineState>> EngineState::load(const EngineOptions &opti
   FUSEC_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, text::Tokenizer::load(options.artifact / "tokenizer.json"));
   FUSEC_ASSIGN_OR_RETURN(HostDevice device, HostDevice::create(resolved.threads));
   resolved.threads = device.threads();
-  auto state = std::make_unique<EngineState>(std::move(resolved), std::move(artifact), std::move(tokenizer),
-                                             std::move(device));
+  auto state =
+      std::make_unique<EngineState>(std::move(resolved), std::move(artifact), std::move(tokenizer), std::move(device));
   FUSEC_RETURN_IF_ERROR(state->loadChatTemplate());
   state->collectEndIds();
   FUSEC_RETURN_IF_ERROR(state->reserve());
@@ -67,7 +68,8 @@ Status EngineState::reserve() {
   int64_t pageTokens = manifest.kv.pageTokens;
   int64_t numPages = (options.contextTokens + pageTokens - 1) / pageTokens + 1; // And the sink.
   maxOutputRows = std::clamp<int64_t>(maxLogitBytes / (manifest.model.vocabSize * 4), 1, options.chunkTokens);
-  ExecutorOptions executorOptions{options.level, {options.chunkTokens, 1, maxOutputRows, options.contextTokens}, numPages};
+  ExecutorOptions executorOptions{
+      options.level, {options.chunkTokens, 1, maxOutputRows, options.contextTokens}, numPages};
 
   FUSEC_ASSIGN_OR_RETURN(cache, KvCache::create(cachePageBytes(manifest), numPages));
   allocator = BlockAllocator(static_cast<int32_t>(numPages));
@@ -88,7 +90,8 @@ Status EngineState::checkMachineMemory() const {
     return {};
   return resourceExhausted("a context of " + std::to_string(options.contextTokens) + " tokens needs " +
                            std::to_string(needed >> 20) + " MiB (kv cache " + std::to_string(cache.bytes() >> 20) +
-                           " MiB), this machine has " + std::to_string(machine >> 20) + " MiB: choose a smaller context");
+                           " MiB), this machine has " + std::to_string(machine >> 20) +
+                           " MiB: choose a smaller context");
 }
 
 Status EngineState::loadChatTemplate() {

@@ -24,7 +24,8 @@ int64_t sampleableIds(const EngineState &state) {
 
 } // namespace
 
-GenerationLoop::GenerationLoop(EngineState &state, const Request &request, const TokenCallback &onToken, TextStream stream)
+GenerationLoop::GenerationLoop(EngineState &state, const Request &request, const TokenCallback &onToken,
+                               TextStream stream)
     : state(state), request(request), onToken(onToken), stream(std::move(stream)),
       sampler(request.sampling, request.prompt, sampleableIds(state)), tokenLimit(limitOf(state, request)) {}
 

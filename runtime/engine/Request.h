@@ -66,11 +66,11 @@ struct TokenEvent {
 
 struct Timings {
   int64_t promptTokens = 0;
-  int64_t cachedTokens = 0;   ///< Of the prompt: reused from the KV cache.
-  int64_t prefillTokens = 0;  ///< Of the prompt: computed now.
-  double prefillSeconds = 0;  ///< Until the first token is sampled.
-  int64_t decodeTokens = 0;   ///< Tokens after the first, an end id included.
-  double decodeSeconds = 0;   ///< Model, sampling and callbacks of those tokens.
+  int64_t cachedTokens = 0;  ///< Of the prompt: reused from the KV cache.
+  int64_t prefillTokens = 0; ///< Of the prompt: computed now.
+  double prefillSeconds = 0; ///< Until the first token is sampled.
+  int64_t decodeTokens = 0;  ///< Tokens after the first, an end id included.
+  double decodeSeconds = 0;  ///< Model, sampling and callbacks of those tokens.
 
   double prefillTokensPerSecond() const { return prefillSeconds > 0 ? prefillTokens / prefillSeconds : 0; }
   double decodeTokensPerSecond() const { return decodeSeconds > 0 ? decodeTokens / decodeSeconds : 0; }

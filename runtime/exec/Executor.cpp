@@ -129,7 +129,8 @@ Result<std::span<const float>> Executor::step(const StepInput &input) {
   std::fill(seconds.begin(), seconds.end(), 0.0);
   device.run(launches, symbolValues, seconds);
   recordTimes();
-  return std::span<const float>(logits, input.outputRows.size() * static_cast<size_t>(artifact.manifest.model.vocabSize));
+  return std::span<const float>(logits,
+                                input.outputRows.size() * static_cast<size_t>(artifact.manifest.model.vocabSize));
 }
 
 Status Executor::checkInput(const StepInput &input) const {

@@ -33,7 +33,7 @@
 namespace fusec::runtime {
 
 struct ExecutorOptions {
-  std::string level;   ///< A level of the manifest that this CPU runs.
+  std::string level; ///< A level of the manifest that this CPU runs.
   StepLimits limits;
   int64_t numPages = 0; ///< Pages of every buffer of the cache.
 };
@@ -87,9 +87,9 @@ private:
   StepInputs inputs;
   std::map<std::string, std::vector<BoundVariant>, std::less<>> kernels;
   std::vector<BoundLaunch> bound;
-  std::vector<Launch> launches;       ///< Of the current step, parallel to `bound`.
-  std::vector<int64_t> symbolValues;  ///< Of the current step, in the manifest's order.
-  std::vector<double> seconds;        ///< Of the current step; empty when not profiling.
+  std::vector<Launch> launches;      ///< Of the current step, parallel to `bound`.
+  std::vector<int64_t> symbolValues; ///< Of the current step, in the manifest's order.
+  std::vector<double> seconds;       ///< Of the current step; empty when not profiling.
   const float *logits = nullptr;
   int32_t logitsSlot = -1;
 };

@@ -79,11 +79,11 @@ struct BufferInfo {
   std::string name;
   BufferKind kind = BufferKind::Activation;
   ElementType type;
-  std::vector<Extent> dims;                  ///< Outermost first; empty for caches.
-  InputKind input = InputKind::Tokens;       ///< Input only.
-  int64_t offset = 0, bytes = 0;             ///< Weight only: range in weights.bin.
-  int64_t pageBytes = 0;                     ///< Cache only.
-  int32_t slot = -1;                         ///< Activation and Output: shares memory with its slot.
+  std::vector<Extent> dims;            ///< Outermost first; empty for caches.
+  InputKind input = InputKind::Tokens; ///< Input only.
+  int64_t offset = 0, bytes = 0;       ///< Weight only: range in weights.bin.
+  int64_t pageBytes = 0;               ///< Cache only.
+  int32_t slot = -1;                   ///< Activation and Output: shares memory with its slot.
 
   /// Bytes at these sizes; nullopt when they overflow.
   std::optional<int64_t> bytesAt(const SymbolValues &values) const;

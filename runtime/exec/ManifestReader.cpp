@@ -76,8 +76,8 @@ template <typename T, typename Read>
 Result<std::vector<T>> readArray(const json &object, std::string_view key, size_t most, Read read) {
   FUSEC_ASSIGN_OR_RETURN(const json *array, jsonArray(object, key));
   if (array->size() > most)
-    return corruptData("key '" + std::string(key) + "': expected at most " + std::to_string(most) +
-                       " entries, found " + std::to_string(array->size()));
+    return corruptData("key '" + std::string(key) + "': expected at most " + std::to_string(most) + " entries, found " +
+                       std::to_string(array->size()));
   std::vector<T> values;
   values.reserve(array->size());
   for (const json &element : *array) {
@@ -95,8 +95,7 @@ Result<int32_t> readId(const json &value) {
   return value.get<int32_t>();
 }
 
-template <typename T>
-Status readDefault(const json &object, std::string_view key, std::optional<T> &value) {
+template <typename T> Status readDefault(const json &object, std::string_view key, std::optional<T> &value) {
   if (!jsonFind(object, key))
     return {};
   FUSEC_ASSIGN_OR_RETURN(double number, jsonFloat(object, key));

@@ -23,7 +23,6 @@ namespace fusec::runtime {
 
 namespace {
 
-
 std::vector<Symbol> inputDims(InputKind kind) {
   switch (kind) {
   case InputKind::Tokens:
@@ -41,7 +40,8 @@ std::vector<Symbol> inputDims(InputKind kind) {
 std::string print(const std::vector<Extent> &dims) {
   std::string text = "[";
   for (const Extent &dim : dims)
-    text += (text.size() > 1 ? ", " : "") + (dim.symbol ? std::string(symbolName(*dim.symbol)) : std::to_string(dim.constant));
+    text += (text.size() > 1 ? ", " : "") +
+            (dim.symbol ? std::string(symbolName(*dim.symbol)) : std::to_string(dim.constant));
   return text + "]";
 }
 
@@ -71,7 +71,9 @@ private:
     return corruptData("symbol '" + std::string(symbolName(symbol)) + "' is used but not listed in symbols");
   }
 
-  Status requireDeclared(const Extent &extent) const { return extent.symbol ? requireDeclared(*extent.symbol) : Status(); }
+  Status requireDeclared(const Extent &extent) const {
+    return extent.symbol ? requireDeclared(*extent.symbol) : Status();
+  }
 
   Status checkModel() const {
     std::vector<int32_t> ids = manifest.model.eosIds;
@@ -121,27 +123,29 @@ private:
     for (Symbol symbol : inputDims(buffer.input))
       expected.push_back({symbol, 0});
     if (buffer.type.name != "i32" || buffer.dims != expected)
-      return corruptData("expected i32 " + print(expected) + ", found " + std::string(buffer.type.name) + " " + print(buffer.dims));
+      return corruptData("expected i32 " + print(expected) + ", found " + std::string(buffer.type.name) + " " +
+                         print(buffer.dims));
     return {};
   }
 
   Status checkOutput(const BufferInfo &buffer) const {
     std::vector<Extent> expected = {{Symbol::OutputRows, 0}, {std::nullopt, manifest.model.vocabSize}};
     if (buffer.name != "logits" || buffer.type.name != "f32" || buffer.dims != expected)
-      return corruptData("expected the output logits f32 " + print(expected) + ", found " + std::string(buffer.type.name) +
-                         " " + print(buffer.dims));
+      return corruptData("expected the output logits f32 " + print(expected) + ", found " +
+                         std::string(buffer.type.name) + " " + print(buffer.dims));
     return {};
   }
 
   Status checkWeight(const BufferInfo &buffer) const {
     if (buffer.offset % weightAlignment != 0)
-      return corruptData("offset " + std::to_string(buffer.offset) + " is no multiple of " + std::to_string(weightAlignment));
+      return corruptData("offset " + std::to_string(buffer.offset) + " is no multiple of " +
+                         std::to_string(weightAlignment));
     // The reader bounds both numbers, but manifests made in memory are checked here first.
     int64_t end = 0;
     if (buffer.offset < 0 || buffer.bytes < 0 || __builtin_add_overflow(buffer.offset, buffer.bytes, &end) ||
         __builtin_add_overflow(end, weightAlignment, &end) || end > weightsBytes)
-      return corruptData("bytes " + std::to_string(buffer.bytes) + " at offset " + std::to_string(buffer.offset) + " and " +
-                         std::to_string(weightAlignment) + " bytes of slack do not fit the weights file of " +
+      return corruptData("bytes " + std::to_string(buffer.bytes) + " at offset " + std::to_string(buffer.offset) +
+                         " and " + std::to_string(weightAlignment) + " bytes of slack do not fit the weights file of " +
                          std::to_string(weightsBytes) + " bytes");
     for (const Extent &dim : buffer.dims)
       if (dim.symbol)

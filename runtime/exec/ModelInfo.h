@@ -23,14 +23,14 @@ struct GenerationDefaults {
 
 struct ModelInfo {
   std::string name;
-  std::string architecture;      ///< "llama", "qwen2", ...
-  std::string digest;            ///< Identifies the source weights.
-  std::string compilerVersion;   ///< The fusec version that wrote the artifact.
-  int64_t vocabSize = 0;         ///< Columns of the logits = rows of the embedding.
-  int64_t contextLength = 0;     ///< Tokens the model was trained for.
+  std::string architecture;    ///< "llama", "qwen2", ...
+  std::string digest;          ///< Identifies the source weights.
+  std::string compilerVersion; ///< The fusec version that wrote the artifact.
+  int64_t vocabSize = 0;       ///< Columns of the logits = rows of the embedding.
+  int64_t contextLength = 0;   ///< Tokens the model was trained for.
   std::optional<int32_t> bosId;
-  std::vector<int32_t> eosIds;   ///< Tokens that end a generation.
-  int64_t bytes = 0;             ///< Bytes of the source model's weights.
+  std::vector<int32_t> eosIds; ///< Tokens that end a generation.
+  int64_t bytes = 0;           ///< Bytes of the source model's weights.
   GenerationDefaults generation;
 };
 

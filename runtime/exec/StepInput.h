@@ -22,12 +22,12 @@ struct StepLimits {
 };
 
 struct StepInput {
-  std::span<const text::TokenId> tokens;  ///< [T], each in [0, vocab).
-  std::span<const int32_t> positions;     ///< [T], each token's place in its sequence.
-  std::span<const int32_t> sequences;     ///< [T], rows of blockTable.
-  std::span<const int32_t> blockTable;    ///< [S, blockStride], physical pages; covers every position.
-  int64_t blockStride = 0;                ///< B
-  std::span<const int32_t> outputRows;    ///< [R], indices into tokens; may be empty.
+  std::span<const text::TokenId> tokens; ///< [T], each in [0, vocab).
+  std::span<const int32_t> positions;    ///< [T], each token's place in its sequence.
+  std::span<const int32_t> sequences;    ///< [T], rows of blockTable.
+  std::span<const int32_t> blockTable;   ///< [S, blockStride], physical pages; covers every position.
+  int64_t blockStride = 0;               ///< B
+  std::span<const int32_t> outputRows;   ///< [R], indices into tokens; may be empty.
 };
 
 } // namespace fusec::runtime

@@ -62,7 +62,8 @@ Status BlockAllocator::checkLedger() const {
   std::vector<bool> listed(references.size(), false);
   for (BlockId id : freeList) {
     if (references[toIndex(id)] != 0 || listed[toIndex(id)])
-      return internalError("kv ledger: page " + std::to_string(toIndex(id)) + " is in the free list but live or listed twice");
+      return internalError("kv ledger: page " + std::to_string(toIndex(id)) +
+                           " is in the free list but live or listed twice");
     listed[toIndex(id)] = true;
   }
   if (counted != live || 1 + freeBlocks() + live != totalBlocks())

@@ -7,8 +7,7 @@
 
 namespace fusec::runtime {
 
-KvSequence::KvSequence(BlockAllocator &allocator, int64_t pageTokens)
-    : allocator(&allocator), pageTokens(pageTokens) {
+KvSequence::KvSequence(BlockAllocator &allocator, int64_t pageTokens) : allocator(&allocator), pageTokens(pageTokens) {
   assert(pageTokens > 0 && "a page holds at least one token");
 }
 

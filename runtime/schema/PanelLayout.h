@@ -35,9 +35,9 @@ inline constexpr int64_t codeChunk = 32; ///< k per code chunk.
 
 struct PanelFormat {
   StorageType type;
-  int bits;              ///< Bits of a code; 0 for plain types.
-  bool isSigned;         ///< Codes are two's complement (q8_0).
-  int offset;            ///< Subtracted from the code when there is no minimum.
+  int bits;      ///< Bits of a code; 0 for plain types.
+  bool isSigned; ///< Codes are two's complement (q8_0).
+  int offset;    ///< Subtracted from the code when there is no minimum.
   bool hasMinimum;
   bool hasSubscales;
   int64_t group;         ///< k per scale.
@@ -46,17 +46,12 @@ struct PanelFormat {
 
 inline constexpr PanelFormat panelFormats[] = {
     // type            bits signed offset min    sub    group super
-    {StorageType::F32,  0, false, 0,  false, false, 1,  1},
-    {StorageType::F16,  0, false, 0,  false, false, 1,  1},
-    {StorageType::BF16, 0, false, 0,  false, false, 1,  1},
-    {StorageType::Q4_0, 4, false, 8,  false, false, 32, 32},
-    {StorageType::Q4_1, 4, false, 0,  true,  false, 32, 32},
-    {StorageType::Q5_0, 5, false, 16, false, false, 32, 32},
-    {StorageType::Q5_1, 5, false, 0,  true,  false, 32, 32},
-    {StorageType::Q8_0, 8, true,  0,  false, false, 32, 32},
-    {StorageType::Q4_K, 4, false, 0,  true,  true,  32, 256},
-    {StorageType::Q5_K, 5, false, 0,  true,  true,  32, 256},
-    {StorageType::Q6_K, 6, false, 32, false, true,  16, 256},
+    {StorageType::F32, 0, false, 0, false, false, 1, 1},     {StorageType::F16, 0, false, 0, false, false, 1, 1},
+    {StorageType::BF16, 0, false, 0, false, false, 1, 1},    {StorageType::Q4_0, 4, false, 8, false, false, 32, 32},
+    {StorageType::Q4_1, 4, false, 0, true, false, 32, 32},   {StorageType::Q5_0, 5, false, 16, false, false, 32, 32},
+    {StorageType::Q5_1, 5, false, 0, true, false, 32, 32},   {StorageType::Q8_0, 8, true, 0, false, false, 32, 32},
+    {StorageType::Q4_K, 4, false, 0, true, true, 32, 256},   {StorageType::Q5_K, 5, false, 0, true, true, 32, 256},
+    {StorageType::Q6_K, 6, false, 32, false, true, 16, 256},
 };
 
 constexpr const PanelFormat &panelFormat(StorageType type) {
@@ -69,9 +64,9 @@ constexpr const PanelFormat &panelFormat(StorageType type) {
 /// Byte offsets inside a super-block; all multiples of 16.
 struct PanelOffsets {
   int64_t scale, minimum, subscale, submin, codes; ///< Section starts.
-  int64_t lowBytes;   ///< Low plane of one code chunk.
-  int64_t chunkBytes; ///< One code chunk, low and high plane.
-  int64_t superBytes; ///< The whole super-block.
+  int64_t lowBytes;                                ///< Low plane of one code chunk.
+  int64_t chunkBytes;                              ///< One code chunk, low and high plane.
+  int64_t superBytes;                              ///< The whole super-block.
 };
 
 constexpr PanelOffsets panelOffsets(const PanelFormat &f) {

@@ -19,14 +19,14 @@ enum class StorageType : uint8_t {
 
 struct StorageTypeInfo {
   StorageType type;
-  std::string_view name;  ///< Spelling in IR, manifests and messages.
-  uint32_t ggufId;        ///< `ggml_type` in GGUF tensor infos.
-  int64_t blockElements;  ///< Elements per block along the innermost dimension.
-  int64_t blockBytes;     ///< Bytes per block.
+  std::string_view name; ///< Spelling in IR, manifests and messages.
+  uint32_t ggufId;       ///< `ggml_type` in GGUF tensor infos.
+  int64_t blockElements; ///< Elements per block along the innermost dimension.
+  int64_t blockBytes;    ///< Bytes per block.
 };
 
 inline constexpr StorageTypeInfo storageTypes[] = {
-#define FUSEC_STORAGE(name, spelling, ggufId, blockElements, blockBytes)       \
+#define FUSEC_STORAGE(name, spelling, ggufId, blockElements, blockBytes)                                               \
   {StorageType::name, spelling, ggufId, blockElements, blockBytes},
 #include "runtime/schema/StorageType.def"
 };

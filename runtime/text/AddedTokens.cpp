@@ -24,8 +24,7 @@ Result<std::vector<AddedToken>> parseAddedTokens(const nlohmann::json *list) {
   if (list == nullptr)
     return tokens;
   if (!list->is_array())
-    return invalidArgument("added_tokens: expected an array, found " +
-                           std::string(jsonTypeName(*list)));
+    return invalidArgument("added_tokens: expected an array, found " + std::string(jsonTypeName(*list)));
   for (const nlohmann::json &item : *list) {
     std::string where = "added_tokens[" + std::to_string(tokens.size()) + "]";
     AddedToken token;
@@ -65,8 +64,7 @@ void AddedTokenMatcher::add(const AddedToken &token, std::string_view pattern) {
 }
 
 /// Longest pattern beginning at `at`; markers must end by `markerLimit`.
-AddedTokenMatcher::Candidate AddedTokenMatcher::longestAt(std::string_view text, size_t at,
-                                                          size_t markerLimit) const {
+AddedTokenMatcher::Candidate AddedTokenMatcher::longestAt(std::string_view text, size_t at, size_t markerLimit) const {
   Candidate best;
   int32_t node = 0;
   for (size_t i = at; i < text.size(); ++i) {
@@ -114,14 +112,12 @@ size_t skipSpaces(std::string_view text, size_t at) {
 } // namespace
 
 bool AddedTokenMatcher::standsAlone(std::string_view text, size_t begin, size_t end) {
-  bool wordBefore =
-      begin > 0 && isWordCharacter(decodeUtf8(text, characterBefore(text, begin)).value);
+  bool wordBefore = begin > 0 && isWordCharacter(decodeUtf8(text, characterBefore(text, begin)).value);
   bool wordAfter = end < text.size() && isWordCharacter(decodeUtf8(text, end).value);
   return !wordBefore && !wordAfter;
 }
 
-std::vector<AddedTokenHit> AddedTokenMatcher::find(std::string_view text,
-                                                   std::span<const TextRange> allowed) const {
+std::vector<AddedTokenHit> AddedTokenMatcher::find(std::string_view text, std::span<const TextRange> allowed) const {
   std::vector<AddedTokenHit> hits;
   size_t done = 0, zone = 0;
   for (size_t at = 0; at < text.size();) {

@@ -36,8 +36,7 @@ void link(std::vector<BpeSymbol> &symbols) {
 
 /// A merge list without an unknown token drops what the vocabulary lacks before
 /// merging, so its neighbours may merge; score models keep it as a barrier.
-void BpeModel::appendSymbol(size_t begin, size_t length, TokenId id,
-                            std::vector<BpeSymbol> &symbols) const {
+void BpeModel::appendSymbol(size_t begin, size_t length, TokenId id, std::vector<BpeSymbol> &symbols) const {
   if (id != kNoToken || scored || unknownId != kNoToken)
     symbols.push_back({int32_t(begin), int32_t(length), id, -1, -1});
 }
@@ -74,8 +73,7 @@ bool BpeModel::startCharacters(std::string_view word, std::vector<BpeSymbol> &sy
 
 /// A symbol the vocabulary lacks: its byte tokens, else the unknown token,
 /// else nothing.
-void BpeModel::appendUnmerged(std::string_view text, std::vector<TokenId> &out,
-                              bool &lastUnknown) const {
+void BpeModel::appendUnmerged(std::string_view text, std::vector<TokenId> &out, bool &lastUnknown) const {
   bool asBytes = byteFallback;
   for (size_t i = 0; asBytes && i < text.size(); ++i)
     asBytes = byteIds[static_cast<unsigned char>(text[i])] != kNoToken;
@@ -104,11 +102,9 @@ void BpeModel::encodeWord(std::string_view word, std::vector<TokenId> &out) cons
     mergeBytes(word, symbols);
   } else if (startCharacters(word, symbols)) {
     if (scored)
-      mergeSymbols(symbols,
-                   [&](const BpeSymbol &a, const BpeSymbol &b) { return scoredMerge(word, a, b); });
+      mergeSymbols(symbols, [&](const BpeSymbol &a, const BpeSymbol &b) { return scoredMerge(word, a, b); });
     else
-      mergeSymbols(symbols,
-                   [&](const BpeSymbol &a, const BpeSymbol &b) { return rankedMerge(a, b); });
+      mergeSymbols(symbols, [&](const BpeSymbol &a, const BpeSymbol &b) { return rankedMerge(a, b); });
   }
   bool lastUnknown = false;
   for (const BpeSymbol &symbol : symbols) {

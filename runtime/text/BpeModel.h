@@ -39,8 +39,7 @@ public:
   /// `byteLevel`: the vocabulary is spelled in the byte-level alphabet.
   /// `reserved`: ids the model must never produce from plain text (added
   /// tokens that spell markers).
-  static Result<BpeModel> parse(const nlohmann::json &spec, bool byteLevel,
-                                const std::vector<TokenId> &reserved);
+  static Result<BpeModel> parse(const nlohmann::json &spec, bool byteLevel, const std::vector<TokenId> &reserved);
 
   /// Appends the tokens of one word.
   void encodeWord(std::string_view word, std::vector<TokenId> &out) const;
@@ -56,17 +55,14 @@ private:
   Status addMerge(std::string_view left, std::string_view right, int32_t rank);
   Status define(std::string spelling, int64_t id, size_t count);
   void indexSpecialSymbols(std::optional<TokenId> unknown);
-  bool isReserved(TokenId id) const {
-    return size_t(id) < reservedIds.size() && reservedIds[size_t(id)];
-  }
+  bool isReserved(TokenId id) const { return size_t(id) < reservedIds.size() && reservedIds[size_t(id)]; }
 
   void appendSymbol(size_t begin, size_t length, TokenId id, std::vector<BpeSymbol> &symbols) const;
   void mergeBytes(std::string_view word, std::vector<BpeSymbol> &symbols) const;
   bool startCharacters(std::string_view word, std::vector<BpeSymbol> &symbols) const;
   void appendUnmerged(std::string_view text, std::vector<TokenId> &out, bool &lastUnknown) const;
   std::optional<BpeMerge> rankedMerge(const BpeSymbol &left, const BpeSymbol &right) const;
-  std::optional<BpeMerge> scoredMerge(std::string_view word, const BpeSymbol &left,
-                                      const BpeSymbol &right) const;
+  std::optional<BpeMerge> scoredMerge(std::string_view word, const BpeSymbol &left, const BpeSymbol &right) const;
 
   bool byteLevel = false;
   bool scored = false; ///< SentencePieceBPE.

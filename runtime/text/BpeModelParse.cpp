@@ -20,8 +20,7 @@ std::string inQuotes(std::string_view text) { return "'" + std::string(text.subs
 
 } // namespace
 
-Result<BpeModel> BpeModel::parse(const nlohmann::json &spec, bool byteLevel,
-                                 const std::vector<TokenId> &reserved) {
+Result<BpeModel> BpeModel::parse(const nlohmann::json &spec, bool byteLevel, const std::vector<TokenId> &reserved) {
   BpeModel model;
   model.byteLevel = byteLevel;
   for (TokenId id : reserved) {
@@ -54,11 +53,9 @@ Result<BpeModel> BpeModel::parse(const nlohmann::json &spec, bool byteLevel,
 
 Status BpeModel::parseOptions(const nlohmann::json &spec) {
   // Old files leave the type out; a vocabulary with merges can only be BPE.
-  FUSEC_ASSIGN_OR_RETURN(std::string type,
-                         jsonStringOr(spec, "type", spec.contains("merges") ? "BPE" : "unnamed"));
+  FUSEC_ASSIGN_OR_RETURN(std::string type, jsonStringOr(spec, "type", spec.contains("merges") ? "BPE" : "unnamed"));
   if (type != "BPE" && type != "SentencePieceBPE")
-    return unsupported("model: type '" + type +
-                       "' is not supported, expected BPE or SentencePieceBPE");
+    return unsupported("model: type '" + type + "' is not supported, expected BPE or SentencePieceBPE");
   scored = type == "SentencePieceBPE";
   FUSEC_ASSIGN_OR_RETURN(double dropout, jsonFloatOr(spec, "dropout", 0));
   if (dropout != 0)
@@ -66,8 +63,7 @@ Status BpeModel::parseOptions(const nlohmann::json &spec) {
   for (const char *key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     FUSEC_ASSIGN_OR_RETURN(std::string affix, jsonStringOr(spec, key, ""));
     if (!affix.empty())
-      return unsupported(std::string("model: ") + key + " " + inQuotes(affix) +
-                         " is not supported");
+      return unsupported(std::string("model: ") + key + " " + inQuotes(affix) + " is not supported");
   }
   FUSEC_ASSIGN_OR_RETURN(ignoreMerges, jsonBoolOr(spec, "ignore_merges", false));
   FUSEC_ASSIGN_OR_RETURN(byteFallback, jsonBoolOr(spec, "byte_fallback", false));
@@ -80,14 +76,13 @@ Status BpeModel::parseOptions(const nlohmann::json &spec) {
 
 Status BpeModel::define(std::string spelling, int64_t id, size_t count) {
   if (id < 0 || id >= idLimit(count))
-    return corruptData("model: token " + inQuotes(spelling) + " has id " + std::to_string(id) +
-                       ", expected 0 to " + std::to_string(idLimit(count) - 1) +
-                       " in a vocabulary of " + std::to_string(count));
+    return corruptData("model: token " + inQuotes(spelling) + " has id " + std::to_string(id) + ", expected 0 to " +
+                       std::to_string(idLimit(count) - 1) + " in a vocabulary of " + std::to_string(count));
   if (size_t(id) >= spellingOf.size())
     spellingOf.resize(size_t(id) + 1);
   if (!spellingOf[size_t(id)].empty())
-    return corruptData("model: id " + std::to_string(id) + " belongs to " +
-                       inQuotes(spellingOf[size_t(id)]) + " and to " + inQuotes(spelling));
+    return corruptData("model: id " + std::to_string(id) + " belongs to " + inQuotes(spellingOf[size_t(id)]) +
+                       " and to " + inQuotes(spelling));
   if (isReserved(TokenId(id)))
     reservedSpellings.insert(spelling);
   spellingOf[size_t(id)] = std::move(spelling);
@@ -100,8 +95,7 @@ Status BpeModel::parseVocabulary(const nlohmann::json &vocabulary) {
     if (!id.is_number_integer())
       return corruptData("model: token " + inQuotes(spelling) + ": expected an integer id, found " +
                          std::string(jsonTypeName(id)));
-    int64_t value = id.is_number_unsigned() &&
-                            id.get<uint64_t>() > uint64_t(std::numeric_limits<int32_t>::max())
+    int64_t value = id.is_number_unsigned() && id.get<uint64_t>() > uint64_t(std::numeric_limits<int32_t>::max())
                         ? std::numeric_limits<int32_t>::max()
                         : id.get<int64_t>();
     FUSEC_RETURN_IF_ERROR(define(spelling, value, vocabulary.size()));
@@ -117,10 +111,8 @@ Status BpeModel::parsePieces(const nlohmann::json &pieces) {
   std::vector<std::pair<float, TokenId>> byScore;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const nlohmann::json &row = pieces[i];
-    if (!row.is_array() || row.size() != 2 || !row[0].is_string() ||
-        !(row[1].is_number() || row[1].is_null()))
-      return corruptData("model: vocab[" + std::to_string(i) +
-                         "]: expected [string, number or null]");
+    if (!row.is_array() || row.size() != 2 || !row[0].is_string() || !(row[1].is_number() || row[1].is_null()))
+      return corruptData("model: vocab[" + std::to_string(i) + "]: expected [string, number or null]");
     const std::string &spelling = row[0].get_ref<const std::string &>();
     FUSEC_RETURN_IF_ERROR(define(spelling, int64_t(i), pieces.size()));
     if (row[1].is_null() || spelling.empty() || isReserved(TokenId(i)))
@@ -132,8 +124,7 @@ Status BpeModel::parsePieces(const nlohmann::json &pieces) {
       byScore.emplace_back(score, TokenId(i));
     longestPiece = std::max(longestPiece, spelling.size());
   }
-  std::sort(byScore.begin(), byScore.end(),
-            [](const auto &a, const auto &b) { return a.first > b.first; });
+  std::sort(byScore.begin(), byScore.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
   rankOfId.assign(pieces.size(), std::numeric_limits<int32_t>::max());
   int32_t rank = 0;
   for (size_t i = 0; i < byScore.size(); ++i) {
@@ -164,19 +155,17 @@ Status BpeModel::parseMerges(const nlohmann::json &list) {
   for (const nlohmann::json &merge : list) {
     std::string where = "model: merges[" + std::to_string(rank) + "]";
     if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-      FUSEC_RETURN_IF_ERROR(addMerge(merge[0].get_ref<const std::string &>(),
-                                     merge[1].get_ref<const std::string &>(), rank)
-                                .withContext(where));
+      FUSEC_RETURN_IF_ERROR(
+          addMerge(merge[0].get_ref<const std::string &>(), merge[1].get_ref<const std::string &>(), rank)
+              .withContext(where));
     } else if (merge.is_string()) {
       std::string_view pair = merge.get_ref<const std::string &>();
       size_t space = pair.find(' ');
       if (space == std::string_view::npos || space == 0 || space + 1 == pair.size())
         return corruptData(where + ": expected 'left right', found " + inQuotes(pair));
-      FUSEC_RETURN_IF_ERROR(
-          addMerge(pair.substr(0, space), pair.substr(space + 1), rank).withContext(where));
+      FUSEC_RETURN_IF_ERROR(addMerge(pair.substr(0, space), pair.substr(space + 1), rank).withContext(where));
     } else {
-      return corruptData(where + ": expected two strings, found " +
-                         std::string(jsonTypeName(merge)));
+      return corruptData(where + ": expected two strings, found " + std::string(jsonTypeName(merge)));
     }
     ++rank;
   }
@@ -188,21 +177,19 @@ Status BpeModel::addMerge(std::string_view left, std::string_view right, int32_t
   if (byteLevel) {
     std::optional<std::string> rawLeft = alphabetToBytes(left), rawRight = alphabetToBytes(right);
     if (!rawLeft || !rawRight)
-      return corruptData(inQuotes(!rawLeft ? left : right) +
-                         " is not spelled in the byte-level alphabet");
+      return corruptData(inQuotes(!rawLeft ? left : right) + " is not spelled in the byte-level alphabet");
     a = std::move(*rawLeft);
     b = std::move(*rawRight);
   }
   auto leftId = idOf.find(a), rightId = idOf.find(b), product = idOf.find(a + b);
   if (leftId != idOf.end() && rightId != idOf.end() && product != idOf.end()) {
-    merges[uint64_t(uint32_t(leftId->second)) << 32 | uint32_t(rightId->second)] = {
-        rank, product->second};
+    merges[uint64_t(uint32_t(leftId->second)) << 32 | uint32_t(rightId->second)] = {rank, product->second};
     return {};
   }
   // A merge into or from a reserved marker is dropped, so that plain text never
   // becomes a control token; any other gap is a broken file.
-  if (reservedSpellings.contains(std::string(left) + std::string(right)) ||
-      reservedSpellings.contains(left) || reservedSpellings.contains(right))
+  if (reservedSpellings.contains(std::string(left) + std::string(right)) || reservedSpellings.contains(left) ||
+      reservedSpellings.contains(right))
     return {};
   return corruptData("merge " + inQuotes(left) + " + " + inQuotes(right) +
                      " uses a token that is not in the vocabulary");

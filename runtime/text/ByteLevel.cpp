@@ -10,8 +10,7 @@ namespace fusec::text {
 namespace {
 
 constexpr bool standsForItself(int byte) {
-  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) ||
-         (byte >= 0xAE && byte <= 0xFF);
+  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
 }
 
 constexpr int kFirstNumbered = 0x100;

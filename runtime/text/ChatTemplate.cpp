@@ -30,7 +30,8 @@ void ChatTemplate::ParsedDeleter::operator()(const Parsed *parsed) const { delet
 
 Result<ChatTemplate> ChatTemplate::compile(std::string source) {
   Result<jinja::Body> body = jinja::parseTemplate(source);
-  if (!body) return body.status().withContext(kContext);
+  if (!body)
+    return body.status().withContext(kContext);
   ChatTemplate result;
   result.text = std::move(source);
   result.parsed.reset(new Parsed{std::move(*body)});
@@ -39,7 +40,8 @@ Result<ChatTemplate> ChatTemplate::compile(std::string source) {
 
 namespace {
 
-Result<jinja::Text> renderText(const jinja::Body &body, const nlohmann::ordered_json &context, const RenderOptions &options) {
+Result<jinja::Text> renderText(const jinja::Body &body, const nlohmann::ordered_json &context,
+                               const RenderOptions &options) {
   jinja::Budget budget(options.limits);
   FUSEC_ASSIGN_OR_RETURN(jinja::Dict variables, jinja::contextFromJson(budget, context));
   jinja::Interpreter interpreter(budget, options.now ? *options.now : localNow());
@@ -50,13 +52,16 @@ Result<jinja::Text> renderText(const jinja::Body &body, const nlohmann::ordered_
 
 Result<std::string> ChatTemplate::render(const nlohmann::ordered_json &context, const RenderOptions &options) const {
   Result<jinja::Text> rendered = renderText(parsed->body, context, options);
-  if (!rendered) return rendered.status().withContext(kContext);
+  if (!rendered)
+    return rendered.status().withContext(kContext);
   return rendered->bytes();
 }
 
-Result<std::vector<Segment>> ChatTemplate::renderSegments(const nlohmann::ordered_json &context, const RenderOptions &options) const {
+Result<std::vector<Segment>> ChatTemplate::renderSegments(const nlohmann::ordered_json &context,
+                                                          const RenderOptions &options) const {
   Result<jinja::Text> rendered = renderText(parsed->body, context, options);
-  if (!rendered) return rendered.status().withContext(kContext);
+  if (!rendered)
+    return rendered.status().withContext(kContext);
   std::vector<Segment> segments;
   size_t begin = 0;
   for (const jinja::Text::Run &run : rendered->runs()) {

@@ -57,7 +57,8 @@ public:
   Result<std::string> render(const nlohmann::ordered_json &context, const RenderOptions &options = {}) const;
 
   /// The same text as segments: neighbours differ in origin, none is empty.
-  Result<std::vector<Segment>> renderSegments(const nlohmann::ordered_json &context, const RenderOptions &options = {}) const;
+  Result<std::vector<Segment>> renderSegments(const nlohmann::ordered_json &context,
+                                              const RenderOptions &options = {}) const;
 
   const std::string &source() const { return text; }
 

@@ -94,8 +94,7 @@ Status Decoder::appendStrip(const nlohmann::json &spec) {
 Status Decoder::appendMetaspace(const nlohmann::json &spec) {
   FUSEC_ASSIGN_OR_RETURN(std::string replacement, jsonString(spec, "replacement"));
   FUSEC_ASSIGN_OR_RETURN(bool addPrefix, jsonBoolOr(spec, "add_prefix_space", true));
-  FUSEC_ASSIGN_OR_RETURN(std::string scheme,
-                         jsonStringOr(spec, "prepend_scheme", addPrefix ? "always" : "never"));
+  FUSEC_ASSIGN_OR_RETURN(std::string scheme, jsonStringOr(spec, "prepend_scheme", addPrefix ? "always" : "never"));
   if (replacement.empty())
     return invalidArgument("decoder Metaspace: empty replacement");
   replacements.emplace_back(std::move(replacement), " ");

@@ -17,17 +17,16 @@ namespace {
 constexpr int kMaxDepth = 16;
 
 bool isAscii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 Result<std::string> unicodeNormalForm(const std::string &text, int form) {
   if (isAscii(text))
     return text;
   utf8proc_uint8_t *mapped = nullptr;
-  utf8proc_ssize_t length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
-                                         static_cast<utf8proc_ssize_t>(text.size()), &mapped,
-                                         static_cast<utf8proc_option_t>(UTF8PROC_STABLE | form));
+  utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                   &mapped, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | form));
   if (length < 0)
     return internalError(std::string("Unicode normalization: ") + utf8proc_errmsg(length));
   std::string out(reinterpret_cast<const char *>(mapped), static_cast<size_t>(length));
@@ -43,8 +42,7 @@ std::string lowercase(std::string_view text) {
     if (c.value == 0x130)
       out += "i\xCC\x87"; // The one character whose full lower case is two.
     else
-      appendUtf8(out,
-                 static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.value))));
+      appendUtf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.value))));
   }
   return out;
 }
@@ -75,8 +73,7 @@ std::string strip(std::string_view text, bool left, bool right) {
   return begin < end ? std::string(text.substr(begin, end - begin)) : std::string();
 }
 
-Result<std::string> replaceAll(const Regex &pattern, const std::string &content,
-                               const std::string &text) {
+Result<std::string> replaceAll(const Regex &pattern, const std::string &content, const std::string &text) {
   std::vector<TextRange> matches;
   RegexScanner scanner(pattern);
   FUSEC_RETURN_IF_ERROR(scanner.findAll(text, matches));

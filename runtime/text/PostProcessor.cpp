@@ -13,16 +13,13 @@ namespace {
 constexpr int kMaxDepth = 16;
 
 Result<TokenId> checkedId(const nlohmann::json &value) {
-  if (!value.is_number_unsigned() ||
-      value.get<uint64_t>() > uint64_t(std::numeric_limits<TokenId>::max()))
-    return corruptData(
-        "post_processor: expected a token id, found " +
-        value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).substr(0, 40));
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t(std::numeric_limits<TokenId>::max()))
+    return corruptData("post_processor: expected a token id, found " +
+                       value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).substr(0, 40));
   return static_cast<TokenId>(value.get<uint64_t>());
 }
 
-Status appendTemplateToken(const nlohmann::json &spec, const std::string &name,
-                           std::vector<TokenId> &ids) {
+Status appendTemplateToken(const nlohmann::json &spec, const std::string &name, std::vector<TokenId> &ids) {
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *table, jsonObject(spec, "special_tokens"));
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *token, jsonObject(*table, name));
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *list, jsonArray(*token, "ids"));
@@ -44,8 +41,7 @@ Status parseTemplate(const nlohmann::json &spec, PostProcessor &result) {
     }
     FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *special, jsonObject(item, "SpecialToken"));
     FUSEC_ASSIGN_OR_RETURN(std::string name, jsonString(*special, "id"));
-    FUSEC_RETURN_IF_ERROR(
-        appendTemplateToken(spec, name, sequenceSeen ? result.after : result.before));
+    FUSEC_RETURN_IF_ERROR(appendTemplateToken(spec, name, sequenceSeen ? result.after : result.before));
   }
   if (!sequenceSeen)
     return corruptData("post_processor: template without the text");
@@ -56,8 +52,8 @@ Status parseTemplate(const nlohmann::json &spec, PostProcessor &result) {
 Result<TokenId> pairId(const nlohmann::json &spec, const char *key) {
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *pair, jsonArray(spec, key));
   if (pair->size() != 2)
-    return corruptData(std::string("post_processor: '") + key + "' has " +
-                       std::to_string(pair->size()) + " elements, expected 2");
+    return corruptData(std::string("post_processor: '") + key + "' has " + std::to_string(pair->size()) +
+                       " elements, expected 2");
   return checkedId((*pair)[1]);
 }
 

@@ -8,8 +8,7 @@
 
 namespace fusec::text {
 
-void PreTokenizer::findByClass(CharacterClass inClass, std::string_view text,
-                               std::vector<TextRange> &matches) {
+void PreTokenizer::findByClass(CharacterClass inClass, std::string_view text, std::vector<TextRange> &matches) {
   matches.clear();
   for (size_t at = 0; at < text.size();) {
     CodePoint c = decodeUtf8(text, at);
@@ -20,8 +19,7 @@ void PreTokenizer::findByClass(CharacterClass inClass, std::string_view text,
 }
 
 /// Turns matched and unmatched segments (which cover a piece) into pieces.
-void PreTokenizer::emit(const std::vector<Segment> &segments, Behavior behavior,
-                        std::vector<TextRange> &out) {
+void PreTokenizer::emit(const std::vector<Segment> &segments, Behavior behavior, std::vector<TextRange> &out) {
   size_t first = out.size();
   auto merges = [&](size_t i) { // Whether segment i extends the piece before it.
     if (i == 0)
@@ -58,8 +56,7 @@ Status PreTokenizer::split(const Step &step, PreTokenized &work) {
     scanner.emplace(*step.pattern);
   result.reserve(work.pieces.size());
   for (const TextRange &piece : work.pieces) {
-    std::string_view text =
-        std::string_view(work.text).substr(piece.begin, piece.end - piece.begin);
+    std::string_view text = std::string_view(work.text).substr(piece.begin, piece.end - piece.begin);
     if (scanner)
       FUSEC_RETURN_IF_ERROR(scanner->findAll(text, matches));
     else
@@ -97,9 +94,7 @@ template <typename Rewrite> void rewritePieces(PreTokenized &work, Rewrite rewri
 }
 
 void spellInAlphabet(PreTokenized &work) {
-  rewritePieces(work, [](std::string_view piece, size_t, std::string &out) {
-    out += bytesToAlphabet(piece);
-  });
+  rewritePieces(work, [](std::string_view piece, size_t, std::string &out) { out += bytesToAlphabet(piece); });
 }
 
 void readFromAlphabet(PreTokenized &work) {

@@ -74,10 +74,8 @@ private:
   static Result<Behavior> parseBehavior(const nlohmann::json &spec, const char *fallback);
 
   static Status split(const Step &step, PreTokenized &work);
-  static void findByClass(CharacterClass inClass, std::string_view text,
-                          std::vector<TextRange> &matches);
-  static void emit(const std::vector<Segment> &segments, Behavior behavior,
-                   std::vector<TextRange> &out);
+  static void findByClass(CharacterClass inClass, std::string_view text, std::vector<TextRange> &matches);
+  static void emit(const std::vector<Segment> &segments, Behavior behavior, std::vector<TextRange> &out);
   static void prefixSpaces(PreTokenized &work);
   static void replaceSpaces(const Step &step, PreTokenized &work, bool atTextStart);
 

@@ -16,8 +16,7 @@ constexpr int kMaxDepth = 16;
 
 /// GPT-2's words: contractions, letters, digits and symbols with at most one
 /// leading space, and white space of which the last space joins the next word.
-constexpr std::string_view kGpt2Words =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kGpt2Words = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 constexpr std::string_view kWordsAndSymbols = R"(\w+|[^\w\s]+)";
 
@@ -45,15 +44,11 @@ Status PreTokenizer::append(const nlohmann::json &spec, int depth) {
   }
   if (type == "Whitespace") {
     FUSEC_ASSIGN_OR_RETURN(Regex words, Regex::compile(kWordsAndSymbols));
-    steps.push_back({.kind = Kind::Split,
-                     .pattern = std::move(words),
-                     .behavior = Behavior::Removed,
-                     .invert = true});
+    steps.push_back({.kind = Kind::Split, .pattern = std::move(words), .behavior = Behavior::Removed, .invert = true});
     return {};
   }
   if (type == "WhitespaceSplit") {
-    steps.push_back(
-        {.kind = Kind::Split, .characterClass = isWhitespace, .behavior = Behavior::Removed});
+    steps.push_back({.kind = Kind::Split, .characterClass = isWhitespace, .behavior = Behavior::Removed});
     return {};
   }
   using Appender = Status (PreTokenizer::*)(const nlohmann::json &);
@@ -72,11 +67,10 @@ Status PreTokenizer::append(const nlohmann::json &spec, int depth) {
   return unsupported("pre_tokenizer: type '" + type + "' is not supported");
 }
 
-Result<PreTokenizer::Behavior> PreTokenizer::parseBehavior(const nlohmann::json &spec,
-                                                           const char *fallback) {
+Result<PreTokenizer::Behavior> PreTokenizer::parseBehavior(const nlohmann::json &spec, const char *fallback) {
   FUSEC_ASSIGN_OR_RETURN(std::string name, jsonStringOr(spec, "behavior", fallback));
-  constexpr std::array<std::string_view, 5> kNames{"Removed", "Isolated", "MergedWithPrevious",
-                                                   "MergedWithNext", "Contiguous"};
+  constexpr std::array<std::string_view, 5> kNames{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
+                                                   "Contiguous"};
   for (size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name)
       return static_cast<Behavior>(i);
@@ -87,8 +81,7 @@ Status PreTokenizer::appendSplit(const nlohmann::json &spec) {
   FUSEC_ASSIGN_OR_RETURN(Regex pattern, parsePattern(spec, "pattern"));
   FUSEC_ASSIGN_OR_RETURN(Behavior behavior, parseBehavior(spec, "Isolated"));
   FUSEC_ASSIGN_OR_RETURN(bool invert, jsonBoolOr(spec, "invert", false));
-  steps.push_back(
-      {.kind = Kind::Split, .pattern = std::move(pattern), .behavior = behavior, .invert = invert});
+  steps.push_back({.kind = Kind::Split, .pattern = std::move(pattern), .behavior = behavior, .invert = invert});
   return {};
 }
 
@@ -124,13 +117,11 @@ Status PreTokenizer::appendMetaspace(const nlohmann::json &spec) {
   if (replacement.empty() || decodeUtf8(replacement, 0).length != replacement.size())
     return invalidArgument("'replacement': expected one character, found '" + replacement + "'");
   FUSEC_ASSIGN_OR_RETURN(bool addPrefix, jsonBoolOr(spec, "add_prefix_space", true));
-  FUSEC_ASSIGN_OR_RETURN(std::string scheme,
-                         jsonStringOr(spec, "prepend_scheme", addPrefix ? "always" : "never"));
+  FUSEC_ASSIGN_OR_RETURN(std::string scheme, jsonStringOr(spec, "prepend_scheme", addPrefix ? "always" : "never"));
   if (scheme != "always" && scheme != "first" && scheme != "never")
     return unsupported("prepend_scheme '" + scheme + "' is not supported");
   FUSEC_ASSIGN_OR_RETURN(bool cut, jsonBoolOr(spec, "split", true));
-  Step step{
-      .kind = Kind::Metaspace, .behavior = Behavior::MergedWithNext, .replacement = replacement};
+  Step step{.kind = Kind::Metaspace, .behavior = Behavior::MergedWithNext, .replacement = replacement};
   step.prependScheme = scheme == "always"  ? PrependScheme::Always
                        : scheme == "first" ? PrependScheme::First
                                            : PrependScheme::Never;

@@ -30,8 +30,7 @@ constexpr std::array<ClassEscape, 3> kClassEscapes{{
     {'s', "\\t-\\r\\x{85}\\p{Z}"},
     // Alphabetic, marks, decimal digits, connectors (PCRE2's \w lacks the
     // marks), and in Latin-1 the superscript digits and fractions.
-    {'w',
-     "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"},
+    {'w', "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"},
     // Hexadecimal digit; in PCRE2 horizontal space.
     {'h', "0-9A-Fa-f"},
 }};
@@ -136,8 +135,8 @@ PCRE2_SPTR asUnits(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(
 
 Result<Regex> Regex::compile(std::string_view pattern) {
   if (pattern.size() > kMaxPatternBytes)
-    return invalidArgument("regular expression: " + std::to_string(pattern.size()) +
-                           " bytes, at most " + std::to_string(kMaxPatternBytes) + " are accepted");
+    return invalidArgument("regular expression: " + std::to_string(pattern.size()) + " bytes, at most " +
+                           std::to_string(kMaxPatternBytes) + " are accepted");
   FUSEC_ASSIGN_OR_RETURN(std::string translated, PatternTranslator(pattern).run());
   std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
       pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
@@ -148,23 +147,20 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   PCRE2_SIZE offset = 0;
   // \C could cut a character in two; everything after relies on whole ones.
   uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-  pcre2_code *code = pcre2_compile(asUnits(translated), translated.size(), options, &error, &offset,
-                                   context.get());
+  pcre2_code *code = pcre2_compile(asUnits(translated), translated.size(), options, &error, &offset, context.get());
   if (code == nullptr)
-    return invalidArgument("regular expression: " + errorText(error) + " near offset " +
-                           std::to_string(offset));
+    return invalidArgument("regular expression: " + errorText(error) + " near offset " + std::to_string(offset));
   // Without JIT (refused by the system, say) matching is slower but the same.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-  return Regex(std::shared_ptr<const void>(code, [](const void *p) {
-    pcre2_code_free(static_cast<pcre2_code *>(const_cast<void *>(p)));
-  }));
+  return Regex(std::shared_ptr<const void>(
+      code, [](const void *p) { pcre2_code_free(static_cast<pcre2_code *>(const_cast<void *>(p))); }));
 }
 
 Result<Regex> Regex::literal(std::string_view literal) {
   std::string pattern;
   for (char c : literal) {
-    bool plain = static_cast<unsigned char>(c) >= 0x80 || (c >= '0' && c <= '9') ||
-                 ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+    bool plain =
+        static_cast<unsigned char>(c) >= 0x80 || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
     if (c == '\0')
       pattern += "\\x{0}";
     else
@@ -206,16 +202,15 @@ Status RegexScanner::findAll(std::string_view text, std::vector<TextRange> &matc
   if (scratch->data == nullptr || scratch->context == nullptr)
     return resourceExhausted("regular expression: out of memory");
   for (size_t at = 0; at < text.size();) {
-    int count = pcre2_match(scratch->code, asUnits(text), text.size(), at, PCRE2_NO_UTF_CHECK,
-                            scratch->data, scratch->context);
+    int count =
+        pcre2_match(scratch->code, asUnits(text), text.size(), at, PCRE2_NO_UTF_CHECK, scratch->data, scratch->context);
     if (count == PCRE2_ERROR_JIT_STACKLIMIT)
-      count = pcre2_match(scratch->code, asUnits(text), text.size(), at,
-                          PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch->data, scratch->context);
+      count = pcre2_match(scratch->code, asUnits(text), text.size(), at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                          scratch->data, scratch->context);
     if (count == PCRE2_ERROR_NOMATCH)
       return {};
     if (count < 0)
-      return resourceExhausted("regular expression: " + errorText(count) + " at byte " +
-                               std::to_string(at));
+      return resourceExhausted("regular expression: " + errorText(count) + " at byte " + std::to_string(at));
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(scratch->data);
     TextRange match{bounds[0], bounds[1]};
     if (match.begin < at || match.end <= match.begin || match.end > text.size()) {

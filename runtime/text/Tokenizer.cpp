@@ -16,8 +16,7 @@ constexpr size_t kMaxTextBytes = size_t(256) << 20;
 
 /// Calls `stretch(begin, end)` and `token(id)` in text order.
 template <typename Stretch, typename Token>
-Status walkHits(size_t length, const std::vector<AddedTokenHit> &hits, Stretch stretch,
-                Token token) {
+Status walkHits(size_t length, const std::vector<AddedTokenHit> &hits, Stretch stretch, Token token) {
   size_t at = 0;
   for (const AddedTokenHit &hit : hits) {
     if (at < hit.range.begin)
@@ -32,12 +31,10 @@ Status walkHits(size_t length, const std::vector<AddedTokenHit> &hits, Stretch s
 
 } // namespace
 
-Status Tokenizer::Tables::encodePlain(std::string text, bool atTextStart,
-                                      std::vector<TokenId> &out) const {
+Status Tokenizer::Tables::encodePlain(std::string text, bool atTextStart, std::vector<TokenId> &out) const {
   FUSEC_ASSIGN_OR_RETURN(PreTokenized words, preTokenizer.run(std::move(text), atTextStart));
   for (const TextRange &piece : words.pieces)
-    model.encodeWord(std::string_view(words.text).substr(piece.begin, piece.end - piece.begin),
-                     out);
+    model.encodeWord(std::string_view(words.text).substr(piece.begin, piece.end - piece.begin), out);
   return {};
 }
 
@@ -61,15 +58,13 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text, EncodeOpti
   return encodeSpans({&span, 1}, options.addSpecial);
 }
 
-Result<std::vector<TokenId>> Tokenizer::encodeSpans(std::span<const PromptSpan> spans,
-                                                    bool addSpecial) const {
+Result<std::vector<TokenId>> Tokenizer::encodeSpans(std::span<const PromptSpan> spans, bool addSpecial) const {
   std::string text;
   std::vector<TextRange> allowed;
   for (const PromptSpan &span : spans) {
     size_t begin = text.size();
     if (span.text.size() > kMaxTextBytes - std::min(kMaxTextBytes, begin))
-      return invalidArgument("text to tokenize: longer than " + std::to_string(kMaxTextBytes) +
-                             " bytes");
+      return invalidArgument("text to tokenize: longer than " + std::to_string(kMaxTextBytes) + " bytes");
     text += replaceInvalidUtf8(span.text);
     if (!span.parseSpecial || text.size() == begin)
       continue;
@@ -91,8 +86,7 @@ Result<std::vector<TokenId>> Tokenizer::encodeSpans(std::span<const PromptSpan> 
   FUSEC_RETURN_IF_ERROR(walkHits(
       text.size(), matcher.find(text, allowed),
       [&](size_t begin, size_t end) {
-        return tables->encodeStretch(std::string_view(text).substr(begin, end - begin), begin == 0,
-                                     allowAll, ids);
+        return tables->encodeStretch(std::string_view(text).substr(begin, end - begin), begin == 0, allowAll, ids);
       },
       [&](TokenId id) { ids.push_back(id); }));
   if (addSpecial)

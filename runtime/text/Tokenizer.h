@@ -67,8 +67,7 @@ public:
   /// cross borders), but an added token is recognised only where all its
   /// characters come from spans with parseSpecial. This is how a rendered chat
   /// template keeps its own markers while user content stays plain text.
-  Result<std::vector<TokenId>> encodeSpans(std::span<const PromptSpan> spans,
-                                           bool addSpecial) const;
+  Result<std::vector<TokenId>> encodeSpans(std::span<const PromptSpan> spans, bool addSpecial) const;
 
   /// Raw bytes one token stands for (not necessarily valid UTF-8); empty for
   /// ids outside [0, size()) and for holes in the vocabulary.

@@ -27,10 +27,8 @@ public:
 private:
   Status parseStages() {
     FUSEC_ASSIGN_OR_RETURN(tables->normalizer, Normalizer::parse(jsonFind(document, "normalizer")));
-    FUSEC_ASSIGN_OR_RETURN(tables->preTokenizer,
-                           PreTokenizer::parse(jsonFind(document, "pre_tokenizer")));
-    FUSEC_ASSIGN_OR_RETURN(tables->postProcessor,
-                           PostProcessor::parse(jsonFind(document, "post_processor")));
+    FUSEC_ASSIGN_OR_RETURN(tables->preTokenizer, PreTokenizer::parse(jsonFind(document, "pre_tokenizer")));
+    FUSEC_ASSIGN_OR_RETURN(tables->postProcessor, PostProcessor::parse(jsonFind(document, "post_processor")));
     FUSEC_ASSIGN_OR_RETURN(added, parseAddedTokens(jsonFind(document, "added_tokens")));
     FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *model, jsonObject(document, "model"));
     size_t entries = added.size();
@@ -40,19 +38,18 @@ private:
     for (const AddedToken &token : added) {
       // A stray large id must not make us allocate for it.
       if (token.id >= int64_t(entries) * 2 + 65536)
-        return corruptData("added_tokens: id " + std::to_string(token.id) +
-                           " is far outside a vocabulary of " + std::to_string(entries));
+        return corruptData("added_tokens: id " + std::to_string(token.id) + " is far outside a vocabulary of " +
+                           std::to_string(entries));
       if (token.isMarker())
         reserved.push_back(token.id);
     }
-    FUSEC_ASSIGN_OR_RETURN(tables->model,
-                           BpeModel::parse(*model, tables->preTokenizer.isByteLevel(), reserved));
+    FUSEC_ASSIGN_OR_RETURN(tables->model, BpeModel::parse(*model, tables->preTokenizer.isByteLevel(), reserved));
     return {};
   }
 
   Status buildPieces() {
-    FUSEC_ASSIGN_OR_RETURN(Decoder decoder, Decoder::parse(jsonFind(document, "decoder"),
-                                                           tables->preTokenizer.isByteLevel()));
+    FUSEC_ASSIGN_OR_RETURN(Decoder decoder,
+                           Decoder::parse(jsonFind(document, "decoder"), tables->preTokenizer.isByteLevel()));
     tables->spacesStripped = decoder.leadingSpacesStripped();
     const std::vector<std::string> &spellings = tables->model.spellings();
     tables->pieces.reserve(spellings.size() + added.size());
@@ -70,8 +67,8 @@ private:
       }
       // An added token reads as its content, whatever the decoder does to others.
       tables->pieces[id] = token.content;
-      tables->flags[id] = static_cast<uint8_t>(Tokenizer::Tables::kAdded |
-                                               (token.special ? Tokenizer::Tables::kSpecial : 0));
+      tables->flags[id] =
+          static_cast<uint8_t>(Tokenizer::Tables::kAdded | (token.special ? Tokenizer::Tables::kSpecial : 0));
       tables->idOfSpelling.insert_or_assign(token.content, token.id);
     }
     return {};
@@ -128,8 +125,7 @@ private:
   Status checkIds(const std::vector<TokenId> &ids, const char *what) {
     for (TokenId id : ids)
       if (size_t(id) >= tables->pieces.size())
-        return corruptData(std::string(what) + ": token id " + std::to_string(id) +
-                           " is outside the vocabulary of " +
+        return corruptData(std::string(what) + ": token id " + std::to_string(id) + " is outside the vocabulary of " +
                            std::to_string(tables->pieces.size()));
     return {};
   }
@@ -142,15 +138,13 @@ private:
 Result<Tokenizer> Tokenizer::parse(std::string_view json) {
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json document, parseJson(json, "tokenizer"));
   Result<Tokenizer> tokenizer = TokenizerParser(document).run();
-  return tokenizer ? std::move(tokenizer)
-                   : Result<Tokenizer>(tokenizer.status().withContext("tokenizer"));
+  return tokenizer ? std::move(tokenizer) : Result<Tokenizer>(tokenizer.status().withContext("tokenizer"));
 }
 
 Result<Tokenizer> Tokenizer::load(const std::filesystem::path &tokenizerJson) {
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json document, readJsonFile(tokenizerJson));
   Result<Tokenizer> tokenizer = TokenizerParser(document).run();
-  return tokenizer ? std::move(tokenizer)
-                   : Result<Tokenizer>(tokenizer.status().withContext(tokenizerJson.string()));
+  return tokenizer ? std::move(tokenizer) : Result<Tokenizer>(tokenizer.status().withContext(tokenizerJson.string()));
 }
 
 } // namespace fusec::text

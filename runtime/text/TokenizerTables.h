@@ -37,8 +37,7 @@ struct Tokenizer::Tables {
   std::vector<TokenId> ends;
 
   /// Appends the tokens of `text`, a stretch between added tokens.
-  Status encodeStretch(std::string_view text, bool atTextStart, bool allowMarkers,
-                       std::vector<TokenId> &out) const;
+  Status encodeStretch(std::string_view text, bool atTextStart, bool allowMarkers, std::vector<TokenId> &out) const;
   Status encodePlain(std::string text, bool atTextStart, std::vector<TokenId> &out) const;
 };
 

@@ -25,11 +25,9 @@ LeadByte classifyLead(unsigned char lead) {
   if (lead < 0xE0)
     return {2, 0x80, 0xBF};
   if (lead < 0xF0)
-    return {3, static_cast<uint8_t>(lead == 0xE0 ? 0xA0 : 0x80),
-            static_cast<uint8_t>(lead == 0xED ? 0x9F : 0xBF)};
+    return {3, static_cast<uint8_t>(lead == 0xE0 ? 0xA0 : 0x80), static_cast<uint8_t>(lead == 0xED ? 0x9F : 0xBF)};
   if (lead < 0xF5)
-    return {4, static_cast<uint8_t>(lead == 0xF0 ? 0x90 : 0x80),
-            static_cast<uint8_t>(lead == 0xF4 ? 0x8F : 0xBF)};
+    return {4, static_cast<uint8_t>(lead == 0xF0 ? 0x90 : 0x80), static_cast<uint8_t>(lead == 0xF4 ? 0x8F : 0xBF)};
   return {0, 0, 0};
 }
 
@@ -114,16 +112,14 @@ bool isNumeric(char32_t c) {
 
 bool isPunctuation(char32_t c) {
   if (c < 0x80)
-    return c > ' ' && c < 0x7F &&
-           std::strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", static_cast<int>(c)) != nullptr;
+    return c > ' ' && c < 0x7F && std::strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", static_cast<int>(c)) != nullptr;
   utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
 bool isWordCharacter(char32_t c) {
   utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) ||
-         category == UTF8PROC_CATEGORY_PC;
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) || category == UTF8PROC_CATEGORY_PC;
 }
 
 } // namespace fusec::text

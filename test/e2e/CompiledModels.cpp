@@ -40,7 +40,8 @@ Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &
   return runtime::Engine::create(options);
 }
 
-std::vector<runtime::TokenId> greedy(runtime::Engine &engine, const std::vector<runtime::TokenId> &prompt, int64_t count) {
+std::vector<runtime::TokenId> greedy(runtime::Engine &engine, const std::vector<runtime::TokenId> &prompt,
+                                     int64_t count) {
   runtime::Request request;
   request.prompt = prompt;
   request.sampling.temperature = 0;

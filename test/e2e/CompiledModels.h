@@ -23,10 +23,12 @@ std::vector<std::string> hostLevels();
 Result<std::filesystem::path> artifactOf(const std::filesystem::path &model);
 
 /// Opens it; `options.artifact` is filled in.
-Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &model, runtime::EngineOptions options = {});
+Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &model,
+                                                   runtime::EngineOptions options = {});
 
 /// `count` ids of greatest probability after `prompt`, end ids included. A test failure on error.
-std::vector<runtime::TokenId> greedy(runtime::Engine &engine, const std::vector<runtime::TokenId> &prompt, int64_t count);
+std::vector<runtime::TokenId> greedy(runtime::Engine &engine, const std::vector<runtime::TokenId> &prompt,
+                                     int64_t count);
 
 /// Index of the first difference; the common length when one is a prefix of the other.
 size_t firstDifference(const std::vector<runtime::TokenId> &a, const std::vector<runtime::TokenId> &b);

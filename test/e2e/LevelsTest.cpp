@@ -146,7 +146,8 @@ TEST(Levels, TinyModelsAgreeWithNumpyInDouble) {
     const Values groups = levels.graph(Phase::Groups, steps, Precision::F64);
     EXPECT_LE(worstDifference(groups, sugar), constantsAsF32) << record["name"];
     for (const char *level : {"avx2", "avx512"})
-      EXPECT_LE(worstDifference(levels.plan(level, steps, Precision::F64), groups), rounding) << record["name"] << level;
+      EXPECT_LE(worstDifference(levels.plan(level, steps, Precision::F64), groups), rounding)
+          << record["name"] << level;
   }
 }
 
@@ -169,8 +170,7 @@ TEST(Levels, SmolLM2InDouble) {
       EXPECT_NEAR(exact[std::stoul(id)], value.get<double>(), 1e-6) << name << ", id " << id;
     auto logits = (*engine)->logits(ids);
     ASSERT_TRUE(logits) << logits.status().message();
-    EXPECT_LE(worstDifference(exact, Values(logits->begin(), logits->end())),
-              4 * prompt["f32_error"].get<double>())
+    EXPECT_LE(worstDifference(exact, Values(logits->begin(), logits->end())), 4 * prompt["f32_error"].get<double>())
         << name;
   }
 }

@@ -10,7 +10,9 @@ fs::path sharedData() { return fs::path(FUSEC_SOURCE_DIR).parent_path() / "share
 
 fs::path storiesGguf() { return sharedData() / "models" / "stories260K" / "stories260K-f32.gguf"; }
 
-fs::path storiesVariant(const std::string &name) { return fs::path(FUSEC_BINARY_DIR) / "test-models" / "stories" / name; }
+fs::path storiesVariant(const std::string &name) {
+  return fs::path(FUSEC_BINARY_DIR) / "test-models" / "stories" / name;
+}
 
 fs::path smolLM2() {
   if (const char *path = std::getenv("FUSEC_SMOLLM2"))

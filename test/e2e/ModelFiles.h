@@ -17,8 +17,8 @@
 #include <string>
 
 /// Skips the running test when `path` does not exist.
-#define FUSEC_NEEDS(path)                                                                          \
-  if (!std::filesystem::exists(path))                                                              \
+#define FUSEC_NEEDS(path)                                                                                              \
+  if (!std::filesystem::exists(path))                                                                                  \
   GTEST_SKIP() << "needs '" << (path).string() << "'"
 
 namespace fusec::e2e {

@@ -123,7 +123,8 @@ int64_t vocabOf(const nlohmann::json &record) {
 std::vector<runtime::TokenId> promptOf(const nlohmann::json &record) {
   std::vector<runtime::TokenId> ids;
   for (uint64_t t = 0; t < record["length"].get<uint64_t>(); ++t)
-    ids.push_back(static_cast<runtime::TokenId>(splitmix64((uint64_t{1} << 40) + t) % static_cast<uint64_t>(vocabOf(record))));
+    ids.push_back(
+        static_cast<runtime::TokenId>(splitmix64((uint64_t{1} << 40) + t) % static_cast<uint64_t>(vocabOf(record))));
   return ids;
 }
 

@@ -12,9 +12,9 @@
 // that is 1 % off or an epsilon of 1e-6 in place of 1e-5 by more than 1e-4.
 //
 //===----------------------------------------------------------------------===//
+#include "test/e2e/RandomModel.h"
 #include "test/e2e/CompiledModels.h"
 #include "test/e2e/ModelFiles.h"
-#include "test/e2e/RandomModel.h"
 #include "test/unit/models/TempDirectory.h"
 
 #include <algorithm>
@@ -107,8 +107,9 @@ TEST_P(StorageTypes, LogitsAgreeWithNumpy) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, StorageTypes, testing::Range<size_t>(0, storageRecords().size()),
-                         [](const auto &info) { return storageRecords()[info.param]["name"].template get<std::string>(); });
+INSTANTIATE_TEST_SUITE_P(All, StorageTypes, testing::Range<size_t>(0, storageRecords().size()), [](const auto &info) {
+  return storageRecords()[info.param]["name"].template get<std::string>();
+});
 
 // --- bug report 15: a window of W shows W keys, the query's own included ------------
 

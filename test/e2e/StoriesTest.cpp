@@ -173,7 +173,8 @@ TEST_P(StoriesLevel, KeptPrefixGivesTheSameIds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, StoriesLevel, testing::ValuesIn(hostLevels()), [](const auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Host, StoriesLevel, testing::ValuesIn(hostLevels()),
+                         [](const auto &info) { return info.param; });
 
 } // namespace
 } // namespace fusec::e2e

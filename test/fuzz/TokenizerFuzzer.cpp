@@ -11,8 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!tokenizer)
     return 0;
   for (bool parseSpecial : {false, true})
-    if (auto ids = tokenizer->encode("a b<|end|>1 \xE6\x97\xA5\xFF",
-                                     {.addSpecial = true, .parseSpecial = parseSpecial}))
+    if (auto ids =
+            tokenizer->encode("a b<|end|>1 \xE6\x97\xA5\xFF", {.addSpecial = true, .parseSpecial = parseSpecial}))
       (void)tokenizer->decode(*ids);
   return 0;
 }

@@ -27,9 +27,7 @@ std::string ArtifactKey::text() const {
   return digestText(all);
 }
 
-fs::path ArtifactCache::entryPath(const ArtifactKey &key) const {
-  return root / "artifacts" / key.text();
-}
+fs::path ArtifactCache::entryPath(const ArtifactKey &key) const { return root / "artifacts" / key.text(); }
 
 //===----------------------------------------------------------------------===//
 // Seal
@@ -39,8 +37,7 @@ fs::path ArtifactCache::entryPath(const ArtifactKey &key) const {
 static std::vector<fs::path> entryFiles(const fs::path &entry) {
   std::vector<fs::path> files;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(entry, error), end; !error && it != end;
-       it.increment(error))
+  for (fs::recursive_directory_iterator it(entry, error), end; !error && it != end; it.increment(error))
     if (it->is_regular_file(error) && it->path().filename() != sealName)
       files.push_back(it->path().lexically_relative(entry));
   if (error)
@@ -57,8 +54,8 @@ static std::string describeFiles(const fs::path &entry) {
     struct stat info{};
     if (stat((entry / file).c_str(), &info) != 0)
       return {};
-    text += file.string() + ' ' + std::to_string(info.st_size) + ' ' +
-            std::to_string(info.st_mtim.tv_sec) + '.' + std::to_string(info.st_mtim.tv_nsec) + '\n';
+    text += file.string() + ' ' + std::to_string(info.st_size) + ' ' + std::to_string(info.st_mtim.tv_sec) + '.' +
+            std::to_string(info.st_mtim.tv_nsec) + '\n';
   }
   return text;
 }

@@ -57,8 +57,7 @@ public:
 
 private:
   std::filesystem::path entryPath(const ArtifactKey &key) const;
-  Result<std::filesystem::path> publish(const std::filesystem::path &built,
-                                        const std::filesystem::path &entry) const;
+  Result<std::filesystem::path> publish(const std::filesystem::path &built, const std::filesystem::path &entry) const;
   void removeAbandoned() const;
 
   std::filesystem::path root;

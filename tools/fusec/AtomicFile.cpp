@@ -29,8 +29,7 @@ Result<std::string> readWholeFile(const fs::path &path) {
 fs::path uniqueTemporary(const fs::path &directory) {
   static std::atomic<uint64_t> counter = 0;
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return directory / (".tmp-" + std::to_string(getpid()) + '-' + std::to_string(counter++) + '-' +
-                      std::to_string(now));
+  return directory / (".tmp-" + std::to_string(getpid()) + '-' + std::to_string(counter++) + '-' + std::to_string(now));
 }
 
 Status writeFileAtomically(const fs::path &path, std::string_view content) {

@@ -40,9 +40,7 @@ Result<std::vector<text::TokenId>> ChatSession::ask(const std::string &message) 
   return tokenizer.encodeSpans(spans, /*addSpecial=*/false);
 }
 
-void ChatSession::answer(const std::string &text) {
-  messages.push_back({{"role", "assistant"}, {"content", text}});
-}
+void ChatSession::answer(const std::string &text) { messages.push_back({{"role", "assistant"}, {"content", text}}); }
 
 void ChatSession::retract() { messages.erase(messages.size() - 1); }
 

@@ -26,8 +26,7 @@ namespace fusec {
 class ChatSession {
 public:
   /// `systemPrompt` may be empty: then the template's own default, if any, applies.
-  ChatSession(const text::Tokenizer &tokenizer, const text::ChatTemplate &chatTemplate,
-              std::string systemPrompt);
+  ChatSession(const text::Tokenizer &tokenizer, const text::ChatTemplate &chatTemplate, std::string systemPrompt);
 
   /// Adds a user message and returns the whole conversation up to where the answer begins. On an
   /// error (the template refused) the message is not added.

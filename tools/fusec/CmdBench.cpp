@@ -57,27 +57,21 @@ void BenchCommand::declare(CLI::App &app) {
   app.add_option("--depth", depth, "tokens in the context before decoding starts")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("-r,--repeats", repeats, "measurements of each")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--warmups", warmups, "unmeasured repeats before")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
+  app.add_option("-r,--repeats", repeats, "measurements of each")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--warmups", warmups, "unmeasured repeats before")->check(CLI::Range(0, 100))->capture_default_str();
   app.add_flag("--json", json, "print one JSON object");
-  app.footer(
-      "Examples:\n"
-      "  fusec bench model.gguf\n"
-      "  fusec bench model.gguf --threads 2 --prompt 512 --generate 128 --repeats 9 --json\n"
-      "  fusec bench model.gguf --prompt 0 --depth 2000     # decode behind a long context\n\n"
-      "Rates are tokens per second: median (min .. max) of the repeats.");
+  app.footer("Examples:\n"
+             "  fusec bench model.gguf\n"
+             "  fusec bench model.gguf --threads 2 --prompt 512 --generate 128 --repeats 9 --json\n"
+             "  fusec bench model.gguf --prompt 0 --depth 2000     # decode behind a long context\n\n"
+             "Rates are tokens per second: median (min .. max) of the repeats.");
 }
 
 /// Shortens what does not fit the model's context; the report shows the lengths used.
 Status BenchCommand::fitToContext() {
   const int64_t limit = engine->options().contextTokens;
   if (limit < 4)
-    return invalidArgument("bench: expected a context of at least 4 tokens, found " +
-                           std::to_string(limit));
+    return invalidArgument("bench: expected a context of at least 4 tokens, found " + std::to_string(limit));
   promptTokens = std::min(promptTokens, limit - 1);
   depth = std::min(depth, limit / 2);
   if (generateTokens > 0)
@@ -92,8 +86,7 @@ Result<runtime::Timings> BenchCommand::generate(int64_t promptLength, int64_t ne
   uint64_t state = 1;
   for (int64_t i = 0; i < promptLength; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    request.prompt.push_back(
-        static_cast<text::TokenId>((state >> 33) % uint64_t(engine->model().vocabSize)));
+    request.prompt.push_back(static_cast<text::TokenId>((state >> 33) % uint64_t(engine->model().vocabSize)));
   }
   request.sampling = runtime::SamplingParams::greedy();
   request.maxTokens = newTokens;
@@ -185,32 +178,28 @@ nlohmann::json BenchCommand::report() const {
 }
 
 void printRate(const char *phase, const SampleStats &stats, const std::string &what) {
-  std::printf("%-8s %10.2f tokens/s  (%.2f .. %.2f)  %s\n", phase, stats.median(), stats.min(),
-              stats.max(), what.c_str());
+  std::printf("%-8s %10.2f tokens/s  (%.2f .. %.2f)  %s\n", phase, stats.median(), stats.min(), stats.max(),
+              what.c_str());
 }
 
 void BenchCommand::printText(const nlohmann::json &report) const {
   const runtime::ModelInfo &model = engine->model();
   std::printf("model    %s (%s), %s, digest %s\n", model.name.c_str(), model.architecture.c_str(),
               formatBytes(model.bytes).c_str(), model.digest.c_str());
-  std::printf("machine  %s, %d cores (%d threads, %d allowed), %s, %s\n", host.cpu.c_str(),
-              host.physicalCores, host.logicalCores, host.allowedCores,
-              formatBytes(host.memoryBytes).c_str(), host.system.c_str());
-  std::printf("run      fusec %s, %d threads, level %s, %s, load average %.2f before\n",
-              FUSEC_VERSION, engine->options().threads, engine->options().level.c_str(),
-              host.date.c_str(), host.loadAverage.value_or(-1));
+  std::printf("machine  %s, %d cores (%d threads, %d allowed), %s, %s\n", host.cpu.c_str(), host.physicalCores,
+              host.logicalCores, host.allowedCores, formatBytes(host.memoryBytes).c_str(), host.system.c_str());
+  std::printf("run      fusec %s, %d threads, level %s, %s, load average %.2f before\n", FUSEC_VERSION,
+              engine->options().threads, engine->options().level.c_str(), host.date.c_str(),
+              host.loadAverage.value_or(-1));
   if (!prefill.empty())
-    printRate("prefill", prefill,
-              std::to_string(promptTokens) + " tokens, " + std::to_string(repeats) + " repeats");
+    printRate("prefill", prefill, std::to_string(promptTokens) + " tokens, " + std::to_string(repeats) + " repeats");
   if (!decode.empty())
     printRate("decode", decode,
               std::to_string(generateTokens) + " tokens at depth " + std::to_string(depth) + ", " +
-                  formatBytes(report["decode"]["weight_bytes_per_second"].get<double>()) +
-                  "/s of weights");
+                  formatBytes(report["decode"]["weight_bytes_per_second"].get<double>()) + "/s of weights");
   std::printf("memory   %s peak resident\n", formatBytes(peakResidentBytes()).c_str());
   if (!report["comparable"].get<bool>())
-    std::printf("Not comparable with other results: unknown %s\n",
-                report["missing_context"].dump().c_str());
+    std::printf("Not comparable with other results: unknown %s\n", report["missing_context"].dump().c_str());
 }
 
 int BenchCommand::execute(const Environment &environment) {
@@ -225,8 +214,7 @@ int BenchCommand::execute(const Environment &environment) {
     return reportError(status);
   const nlohmann::json result = report();
   if (json)
-    std::printf("%s\n",
-                result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   else
     printText(result);
   return ExitOk;

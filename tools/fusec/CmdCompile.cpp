@@ -34,30 +34,20 @@ private:
 
 void CompileCommand::declare(CLI::App &app) {
   parsed = &app;
-  app.add_option("MODEL", model,
-                 "GGUF file or Hugging Face directory (an .mlir file with --compile-from)")
-      ->required();
-  app.add_option(
-      "-o,--output", output,
-      "artifact directory to create; default: the model's name + .fusec in this directory");
-  app.add_option("--level", options.levels,
-                 "CPU levels to compile for; default: the best this CPU runs")
+  app.add_option("MODEL", model, "GGUF file or Hugging Face directory (an .mlir file with --compile-from)")->required();
+  app.add_option("-o,--output", output,
+                 "artifact directory to create; default: the model's name + .fusec in this directory");
+  app.add_option("--level", options.levels, "CPU levels to compile for; default: the best this CPU runs")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"avx2", "avx512"}));
   app.add_flag("--force", force, "replace an existing output");
   const char *group = "Looking inside";
-  app.add_option("--dump-phases-to", dumpPhasesTo,
-                 "write the IR after each phase into this directory")
-      ->group(group);
-  app.add_option("--dump-kernels-to", dumpKernelsTo, "write each kernel's code into this directory")
-      ->group(group);
-  app.add_option("--compile-from", options.compileFrom, "start with the IR of this phase")
-      ->group(group);
-  app.add_option("--compile-to", options.compileTo, "stop after this phase and write its IR")
-      ->group(group);
-  app.add_option("--remarks", remarks, "write every decision with its reason to this YAML file")
-      ->group(group);
+  app.add_option("--dump-phases-to", dumpPhasesTo, "write the IR after each phase into this directory")->group(group);
+  app.add_option("--dump-kernels-to", dumpKernelsTo, "write each kernel's code into this directory")->group(group);
+  app.add_option("--compile-from", options.compileFrom, "start with the IR of this phase")->group(group);
+  app.add_option("--compile-to", options.compileTo, "stop after this phase and write its IR")->group(group);
+  app.add_option("--remarks", remarks, "write every decision with its reason to this YAML file")->group(group);
   app.allow_extras(); // MLIR's own flags; checkMlirFlags refuses all others.
   std::string phases;
   for (const std::string &phase : compilerPhases())
@@ -85,14 +75,12 @@ Status CompileCommand::chooseOutput() {
     const fs::path name = fs::path(model).lexically_normal();
     const fs::path base = name.has_filename() ? name : name.parent_path(); // "model/" has none.
     const bool isFile = fs::is_regular_file(base);
-    place = (isFile ? base.stem() : base.filename()).string() +
-            (options.compileTo.empty() ? ".fusec" : ".mlir");
+    place = (isFile ? base.stem() : base.filename()).string() + (options.compileTo.empty() ? ".fusec" : ".mlir");
   }
   options.output = place;
   std::error_code error;
   if (fs::exists(place, error) && !force)
-    return invalidArgument("'" + place.string() +
-                           "' exists: name another output with -o, or use --force");
+    return invalidArgument("'" + place.string() + "' exists: name another output with -o, or use --force");
   return {};
 }
 
@@ -136,9 +124,7 @@ int CompileCommand::execute(const Environment &environment) {
     return ExitUsage;
   }
   ProgressBar bar(environment);
-  options.progress = [&bar](std::string_view stage, double fraction) {
-    bar.update(stage, fraction);
-  };
+  options.progress = [&bar](std::string_view stage, double fraction) { bar.update(stage, fraction); };
   Result<fs::path> written = compileAndPublish();
   bar.finish();
   if (!written)

@@ -50,20 +50,18 @@ void EvalCommand::declare(CLI::App &app) {
   app.add_option("--stride", stride, "tokens between window starts; 0 = the window's length")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--max-tokens,--max-tokens-of-file", maxTokens,
-                 "use only the file's first tokens; 0 = all")
+  app.add_option("--max-tokens,--max-tokens-of-file", maxTokens, "use only the file's first tokens; 0 = all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--json", json, "print one JSON object");
-  app.footer(
-      "Examples:\n"
-      "  fusec eval model.gguf text.txt\n"
-      "  fusec eval model.gguf text.txt --context-window 1024 --stride 512 --json\n\n"
-      "The text is tokenised once, with BOS where the model wants it. Each window starts from an\n"
-      "empty cache. A token is scored in the first window that holds it; the first token of a\n"
-      "window is not. A stride below the window's length gives every token at least\n"
-      "(window - stride) tokens of context, at the price of computing more.\n"
-      "perplexity = exp(mean negative log-likelihood per scored token).");
+  app.footer("Examples:\n"
+             "  fusec eval model.gguf text.txt\n"
+             "  fusec eval model.gguf text.txt --context-window 1024 --stride 512 --json\n\n"
+             "The text is tokenised once, with BOS where the model wants it. Each window starts from an\n"
+             "empty cache. A token is scored in the first window that holds it; the first token of a\n"
+             "window is not. A stride below the window's length gives every token at least\n"
+             "(window - stride) tokens of context, at the price of computing more.\n"
+             "perplexity = exp(mean negative log-likelihood per scored token).");
 }
 
 Status EvalCommand::resolveWindow(const runtime::Engine &engine) {
@@ -76,8 +74,8 @@ Status EvalCommand::resolveWindow(const runtime::Engine &engine) {
   if (stride == 0)
     stride = window;
   if (stride > window)
-    return invalidArgument("--stride: expected 1 to " + std::to_string(window) +
-                           " (the window's length), found " + std::to_string(stride));
+    return invalidArgument("--stride: expected 1 to " + std::to_string(window) + " (the window's length), found " +
+                           std::to_string(stride));
   return {};
 }
 
@@ -87,8 +85,7 @@ Result<std::vector<text::TokenId>> EvalCommand::readTokens(const runtime::Engine
   if (maxTokens > 0 && static_cast<int64_t>(ids.size()) > maxTokens)
     ids.resize(static_cast<size_t>(maxTokens));
   if (ids.size() < 2)
-    return invalidArgument("'" + file + "': expected at least 2 tokens, found " +
-                           std::to_string(ids.size()));
+    return invalidArgument("'" + file + "': expected at least 2 tokens, found " + std::to_string(ids.size()));
   return ids;
 }
 
@@ -112,16 +109,14 @@ Result<Score> EvalCommand::score(runtime::Engine &engine, const std::vector<text
 void EvalCommand::print(const Score &score, int64_t fileTokens) const {
   const double perplexity = std::exp(score.mean());
   if (!json) {
-    std::printf("perplexity %.5f over %lld scored of %lld tokens (window %lld, stride %lld)\n",
-                perplexity, static_cast<long long>(score.tokens),
-                static_cast<long long>(fileTokens), static_cast<long long>(window),
-                static_cast<long long>(stride));
+    std::printf("perplexity %.5f over %lld scored of %lld tokens (window %lld, stride %lld)\n", perplexity,
+                static_cast<long long>(score.tokens), static_cast<long long>(fileTokens),
+                static_cast<long long>(window), static_cast<long long>(stride));
     return;
   }
-  const nlohmann::json report = {
-      {"perplexity", perplexity},      {"mean_negative_log_likelihood", score.mean()},
-      {"scored_tokens", score.tokens}, {"tokens", fileTokens},
-      {"context_window", window},      {"stride", stride}};
+  const nlohmann::json report = {{"perplexity", perplexity},      {"mean_negative_log_likelihood", score.mean()},
+                                 {"scored_tokens", score.tokens}, {"tokens", fileTokens},
+                                 {"context_window", window},      {"stride", stride}};
   std::printf("%s\n", report.dump(2).c_str());
 }
 

@@ -30,8 +30,7 @@ private:
 };
 
 void InspectCommand::declare(CLI::App &app) {
-  app.add_option("MODEL", model, "GGUF or safetensors file, Hugging Face directory or artifact")
-      ->required();
+  app.add_option("MODEL", model, "GGUF or safetensors file, Hugging Face directory or artifact")->required();
   app.add_flag("--tensors", tensors, "list every tensor");
   app.add_option("--preview", preview, "longest text of a metadata value")->capture_default_str();
   app.add_flag("--json", json, "print one JSON object (with all tensors)");
@@ -50,31 +49,23 @@ std::string shapeText(const std::vector<int64_t> &shape) {
 }
 
 nlohmann::json listingJson(const models::ModelListing &listing) {
-  nlohmann::json report = {{"format", listing.format},
-                           {"elements", listing.elements},
-                           {"bytes", listing.bytes},
-                           {"problem", listing.problem},
-                           {"warnings", listing.warnings},
-                           {"metadata", nlohmann::json::array()},
-                           {"tensors", nlohmann::json::array()},
-                           {"totals", nlohmann::json::array()}};
+  nlohmann::json report = {
+      {"format", listing.format},           {"elements", listing.elements},     {"bytes", listing.bytes},
+      {"problem", listing.problem},         {"warnings", listing.warnings},     {"metadata", nlohmann::json::array()},
+      {"tensors", nlohmann::json::array()}, {"totals", nlohmann::json::array()}};
   for (const models::MetadataRow &row : listing.metadata)
     report["metadata"].push_back({{"key", row.key}, {"type", row.type}, {"preview", row.preview}});
   for (const models::TensorRow &row : listing.tensors)
-    report["tensors"].push_back(
-        {{"name", row.name}, {"type", row.type}, {"shape", row.shape}, {"bytes", row.bytes}});
+    report["tensors"].push_back({{"name", row.name}, {"type", row.type}, {"shape", row.shape}, {"bytes", row.bytes}});
   for (const models::TypeTotal &row : listing.totals)
-    report["totals"].push_back({{"type", row.type},
-                                {"tensors", row.tensors},
-                                {"elements", row.elements},
-                                {"bytes", row.bytes}});
+    report["totals"].push_back(
+        {{"type", row.type}, {"tensors", row.tensors}, {"elements", row.elements}, {"bytes", row.bytes}});
   return report;
 }
 
 void InspectCommand::printListing(const models::ModelListing &listing) const {
   std::printf("%s: %s, %zu tensors, %lld parameters, %s\n\n", model.c_str(), listing.format.c_str(),
-              listing.tensors.size(), static_cast<long long>(listing.elements),
-              formatBytes(listing.bytes).c_str());
+              listing.tensors.size(), static_cast<long long>(listing.elements), formatBytes(listing.bytes).c_str());
   for (const models::MetadataRow &row : listing.metadata)
     std::printf("%-44s %-18s %s\n", row.key.c_str(), row.type.c_str(), row.preview.c_str());
   std::printf("\n%-10s %8s %16s %12s\n", "type", "tensors", "elements", "bytes");
@@ -84,8 +75,8 @@ void InspectCommand::printListing(const models::ModelListing &listing) const {
   if (tensors) {
     std::printf("\n");
     for (const models::TensorRow &row : listing.tensors)
-      std::printf("%-44s %-8s %-20s %12s\n", row.name.c_str(), row.type.c_str(),
-                  shapeText(row.shape).c_str(), formatBytes(row.bytes).c_str());
+      std::printf("%-44s %-8s %-20s %12s\n", row.name.c_str(), row.type.c_str(), shapeText(row.shape).c_str(),
+                  formatBytes(row.bytes).c_str());
   }
   for (const std::string &warning : listing.warnings)
     std::printf("\nwarning: %s\n", warning.c_str());
@@ -97,8 +88,7 @@ void InspectCommand::printListing(const models::ModelListing &listing) const {
 Status printArtifact(const std::filesystem::path &artifact, bool json) {
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
   if (json) {
-    std::printf("%s\n",
-                manifest.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", manifest.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return {};
   }
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *model, jsonObject(manifest, "model"));
@@ -106,8 +96,8 @@ Status printArtifact(const std::filesystem::path &artifact, bool json) {
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *launches, jsonArray(manifest, "launches"));
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *targets, jsonArray(manifest, "targets"));
   FUSEC_ASSIGN_OR_RETURN(std::string version, jsonStringOr(manifest, "fusec", "?"));
-  std::printf("%s: artifact of fusec %s, %zu buffers, %zu launches per step\n\n", artifact.c_str(),
-              version.c_str(), buffers->size(), launches->size());
+  std::printf("%s: artifact of fusec %s, %zu buffers, %zu launches per step\n\n", artifact.c_str(), version.c_str(),
+              buffers->size(), launches->size());
   for (const auto &[key, value] : model->items())
     std::printf("%-20s %s\n", key.c_str(),
                 value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
@@ -130,9 +120,7 @@ Status InspectCommand::inspect() {
     return printArtifact(model, json);
   FUSEC_ASSIGN_OR_RETURN(models::ModelListing listing, models::inspectModel(model, preview));
   if (json)
-    std::printf(
-        "%s\n",
-        listingJson(listing).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", listingJson(listing).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   else
     printListing(listing);
   return {};

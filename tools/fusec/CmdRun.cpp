@@ -41,20 +41,15 @@ private:
 
 void RunCommand::declare(CLI::App &app) {
   modelOptions.declare(app);
-  promptOption =
-      app.add_option("-p,--prompt", prompt, "the prompt; without it: a chat on standard input");
+  promptOption = app.add_option("-p,--prompt", prompt, "the prompt; without it: a chat on standard input");
   app.add_option("-f,--prompt-file", promptFile, "read the prompt from a file; - = standard input")
       ->excludes(promptOption);
   app.add_option("-s,--system", systemPrompt, "system message of the conversation");
-  app.add_flag(
-      "--raw", raw,
-      "continue the prompt as it is, without chat template; control tokens may be spelled");
-  app.add_option("-n,--max-tokens", maxTokens,
-                 "most tokens to generate; -1 = until the context is full")
+  app.add_flag("--raw", raw, "continue the prompt as it is, without chat template; control tokens may be spelled");
+  app.add_option("-n,--max-tokens", maxTokens, "most tokens to generate; -1 = until the context is full")
       ->check(CLI::Range(int64_t(-1), int64_t(1) << 40))
       ->capture_default_str();
-  app.add_option("--stop", stopStrings, "end before this text (may be repeated)")
-      ->allow_extra_args(false);
+  app.add_option("--stop", stopStrings, "end before this text (may be repeated)")->allow_extra_args(false);
   app.add_flag("--ignore-eos", ignoreEos, "go on after the model's end-of-text token");
   app.add_flag("--ids", ids, "print token ids instead of text");
   app.add_flag("--stats", stats, "print rates and memory to standard error at the end");
@@ -93,8 +88,7 @@ Result<std::vector<text::TokenId>> RunCommand::encodePrompt(const std::string &t
   if (!raw && engine->chatTemplate())
     return ChatSession(engine->tokenizer(), *engine->chatTemplate(), systemPrompt).ask(text);
   if (!raw)
-    std::fprintf(stderr,
-                 "fusec: note: this model has no chat template; continuing the prompt as it is\n");
+    std::fprintf(stderr, "fusec: note: this model has no chat template; continuing the prompt as it is\n");
   return engine->tokenizer().encode(text, {.addSpecial = true, .parseSpecial = true});
 }
 

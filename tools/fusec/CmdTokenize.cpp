@@ -39,8 +39,7 @@ Result<text::Tokenizer> loadTokenizer(const std::filesystem::path &model) {
 Result<std::vector<text::TokenId>> parseIds(const std::string &text) {
   std::vector<text::TokenId> ids;
   constexpr const char *numerals = "-0123456789";
-  for (size_t at = text.find_first_of(numerals); at != std::string::npos;
-       at = text.find_first_of(numerals, at)) {
+  for (size_t at = text.find_first_of(numerals); at != std::string::npos; at = text.find_first_of(numerals, at)) {
     text::TokenId id = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
     if (error != std::errc())
@@ -68,16 +67,14 @@ private:
 };
 
 void TokenizeCommand::declare(CLI::App &app) {
-  app.add_option("MODEL", model, "GGUF file, Hugging Face directory, artifact or tokenizer.json")
-      ->required();
+  app.add_option("MODEL", model, "GGUF file, Hugging Face directory, artifact or tokenizer.json")->required();
   app.add_option("TEXT", words, "the text, or ids with --decode; default: standard input");
   app.add_option("-f,--file", inputFile, "read the text from a file");
   auto *idsFlag = app.add_flag("--ids", ids, "print ids on one line (the default)");
   app.add_flag("--pieces", pieces, "print each id with its text, one a line")->excludes(idsFlag);
   app.add_flag("--decode", decoding, "input is ids; print their text");
   app.add_flag("--json", json, "print one JSON object");
-  app.add_flag("--special", special,
-               "text that spells a control token becomes it; with --decode, print them");
+  app.add_flag("--special", special, "text that spells a control token becomes it; with --decode, print them");
   app.add_flag("--no-bos", noBos, "add no BOS or EOS");
   app.footer("Examples:\n"
              "  fusec tokenize model.gguf \"Hello world\"\n"
@@ -125,8 +122,7 @@ Status TokenizeCommand::decode(const text::Tokenizer &tokenizer, const std::stri
   FUSEC_ASSIGN_OR_RETURN(std::vector<text::TokenId> given, parseIds(input));
   for (text::TokenId id : given)
     if (id < 0 || id >= tokenizer.size())
-      return invalidArgument("--decode: expected ids from 0 to " +
-                             std::to_string(tokenizer.size() - 1) + ", found " +
+      return invalidArgument("--decode: expected ids from 0 to " + std::to_string(tokenizer.size() - 1) + ", found " +
                              std::to_string(id));
   const std::string text = tokenizer.decode(given, /*skipSpecial=*/!special);
   if (json)

@@ -68,16 +68,14 @@ static const CommandRow *closestCommand(std::string_view word) {
     }
     return row[b.size()];
   };
-  auto best =
-      std::min_element(std::begin(table), std::end(table), [&](const auto &a, const auto &b) {
-        return distance(word, a.name) < distance(word, b.name);
-      });
+  auto best = std::min_element(std::begin(table), std::end(table), [&](const auto &a, const auto &b) {
+    return distance(word, a.name) < distance(word, b.name);
+  });
   return distance(word, best->name) <= 2 ? best : nullptr;
 }
 
 /// Parses the verb's own words and runs it. CLI11 reports by exceptions, which end here.
-static int runCommand(const CommandRow &row, const Environment &environment,
-                      std::vector<std::string> words) {
+static int runCommand(const CommandRow &row, const Environment &environment, std::vector<std::string> words) {
   std::unique_ptr<Command> command = row.make();
   const std::string name = "fusec " + std::string(row.name);
   CLI::App app(std::string(row.summary), name);

@@ -20,16 +20,15 @@ namespace {
 /// Collects MLIR's errors while alive.
 class Diagnostics {
 public:
-  explicit Diagnostics(mlir::MLIRContext &context) : handler(&context, [this](mlir::Diagnostic &d) {
-      if (d.getSeverity() == mlir::DiagnosticSeverity::Error && text.empty()) {
-        llvm::raw_string_ostream stream(text);
-        stream << d.getLocation() << ": " << d;
-      }
-      return mlir::success();
-    }) {}
-  Status status(const std::string &what) {
-    return internalError(what + " failed" + (text.empty() ? "" : ": " + text));
-  }
+  explicit Diagnostics(mlir::MLIRContext &context)
+      : handler(&context, [this](mlir::Diagnostic &d) {
+          if (d.getSeverity() == mlir::DiagnosticSeverity::Error && text.empty()) {
+            llvm::raw_string_ostream stream(text);
+            stream << d.getLocation() << ": " << d;
+          }
+          return mlir::success();
+        }) {}
+  Status status(const std::string &what) { return internalError(what + " failed" + (text.empty() ? "" : ": " + text)); }
 
 private:
   std::string text;
@@ -87,8 +86,8 @@ Status Compilation::enableRemarks() {
   mlir::remark::RemarkCategories categories;
   categories.passed = categories.missed = categories.analysis = categories.failed = ".*";
   auto policy = std::make_unique<mlir::remark::RemarkEmittingPolicyAll>();
-  if (failed(mlir::remark::enableOptimizationRemarksWithLLVMStreamer(context, options.remarksFile.string(),
-                                                                     llvm::remarks::Format::YAML, std::move(policy), categories)))
+  if (failed(mlir::remark::enableOptimizationRemarksWithLLVMStreamer(
+          context, options.remarksFile.string(), llvm::remarks::Format::YAML, std::move(policy), categories)))
     return invalidArgument("cannot write remarks to '" + options.remarksFile.string() + "'");
   return {};
 }
@@ -115,7 +114,8 @@ Status Compilation::openIR() {
   Diagnostics diagnostics(context);
   graph = mlir::parseSourceFile<mlir::ModuleOp>(options.model.string(), &context);
   if (!graph)
-    return diagnostics.status("reading '" + options.model.string() + "'").withContext("compile-from " + options.compileFrom);
+    return diagnostics.status("reading '" + options.model.string() + "'")
+        .withContext("compile-from " + options.compileFrom);
   done = *phase;
   auto path = (*graph)->getAttrOfType<mlir::StringAttr>(sourceAttr);
   if (!path)

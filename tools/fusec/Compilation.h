@@ -33,7 +33,8 @@ public:
 
 private:
   Status openIR();
-  Status runPhase(mlir::ModuleOp target, const PhaseInfo &phase, const PipelineOptions &pipeline, const std::string &suffix);
+  Status runPhase(mlir::ModuleOp target, const PhaseInfo &phase, const PipelineOptions &pipeline,
+                  const std::string &suffix);
   Status dump(mlir::ModuleOp target, const PhaseInfo &phase, const std::string &suffix);
   Status enableRemarks();
 

@@ -52,7 +52,8 @@ Result<std::string> digestOf(const models::Model &model) {
 }
 
 /// Plans and compiles the kernels of one level.
-Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options, const std::string &level,
+Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options,
+                                         const std::string &level,
                                          std::vector<mlir::OwningOpRef<mlir::ModuleOp>> &keep) {
   PipelineOptions pipeline{registersOf(level), pageTokens};
   FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(pipeline, level));
@@ -60,7 +61,8 @@ Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const Compile
   host.lowering.symbols = codegen::symbolOrder();
   host.lowering.pageTokens = pageTokens;
   host.dumpKernelsTo = options.dumpKernelsTo;
-  FUSEC_ASSIGN_OR_RETURN(auto kernels, codegen::compileHost(*module, level, options.output / "kernels" / (level + ".so"), host));
+  FUSEC_ASSIGN_OR_RETURN(auto kernels,
+                         codegen::compileHost(*module, level, options.output / "kernels" / (level + ".so"), host));
   codegen::TargetPlan target{level, *module, std::move(kernels)};
   keep.push_back(std::move(module));
   return target;

@@ -25,16 +25,15 @@
 namespace fusec {
 
 struct CompileOptions {
-  std::filesystem::path model;  ///< GGUF file (any part of a split one) or Hugging Face directory.
-  std::filesystem::path output; ///< Artifact directory to create; its parent must exist.
-  std::vector<std::string> levels; ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
-  std::filesystem::path dumpPhasesTo; ///< Directory for the IR after each phase; empty = none.
-  std::filesystem::path
-      dumpKernelsTo;                 ///< Directory for each kernel's IR and LLVM IR; empty = none.
-  std::filesystem::path remarksFile; ///< YAML file of all decisions; empty = none.
-  std::string compileFrom; ///< Phase that `model` (then an .mlir file) is at; empty = a model file.
-  std::string compileTo;   ///< Last phase to run; then `output` is an .mlir file; empty = all.
-  std::vector<std::string> mlirFlags; ///< MLIR's own flags, e.g. "--mlir-print-ir-after-all".
+  std::filesystem::path model;         ///< GGUF file (any part of a split one) or Hugging Face directory.
+  std::filesystem::path output;        ///< Artifact directory to create; its parent must exist.
+  std::vector<std::string> levels;     ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
+  std::filesystem::path dumpPhasesTo;  ///< Directory for the IR after each phase; empty = none.
+  std::filesystem::path dumpKernelsTo; ///< Directory for each kernel's IR and LLVM IR; empty = none.
+  std::filesystem::path remarksFile;   ///< YAML file of all decisions; empty = none.
+  std::string compileFrom;             ///< Phase that `model` (then an .mlir file) is at; empty = a model file.
+  std::string compileTo;               ///< Last phase to run; then `output` is an .mlir file; empty = all.
+  std::vector<std::string> mlirFlags;  ///< MLIR's own flags, e.g. "--mlir-print-ir-after-all".
   /// Called on the compiling thread as work advances; `fraction` runs from 0 to 1 over all stages.
   std::function<void(std::string_view stage, double fraction)> progress;
 };

@@ -87,27 +87,39 @@ std::map<DecisionKey, int64_t> countDecisions(mlir::ModuleOp primitives) {
 
 json toJson(const llvm::MapVector<llvm::StringRef, KernelRow> &rows, const std::map<DecisionKey, int64_t> &decisions,
             llvm::StringRef level) {
-  json report = {{"level", level.str()}, {"step", {{"T", 1}, {"C", stepContext}}}, {"kernels", json::array()}, {"decisions", json::array()}};
+  json report = {{"level", level.str()},
+                 {"step", {{"T", 1}, {"C", stepContext}}},
+                 {"kernels", json::array()},
+                 {"decisions", json::array()}};
   for (const auto &[name, row] : rows)
-    report["kernels"].push_back({{"kernel", name.str()}, {"launches", row.launches}, {"ops", row.ops}, {"read_bytes", row.read},
-                                 {"written_bytes", row.written}, {"minimum_bytes", row.minimum}});
+    report["kernels"].push_back({{"kernel", name.str()},
+                                 {"launches", row.launches},
+                                 {"ops", row.ops},
+                                 {"read_bytes", row.read},
+                                 {"written_bytes", row.written},
+                                 {"minimum_bytes", row.minimum}});
   for (const auto &[key, count] : decisions) {
     const auto &[fused, kind, producer, consumer, reason] = key;
-    report["decisions"].push_back({{"fused", fused}, {"kind", kind}, {"producer", producer}, {"consumer", consumer},
-                                   {"reason", reason}, {"count", count}});
+    report["decisions"].push_back({{"fused", fused},
+                                   {"kind", kind},
+                                   {"producer", producer},
+                                   {"consumer", consumer},
+                                   {"reason", reason},
+                                   {"count", count}});
   }
   return report;
 }
 
 std::string kibibytes(double bytes) { return llvm::formatv("{0:f1}", bytes / 1024).str(); }
 
-std::string toText(const llvm::MapVector<llvm::StringRef, KernelRow> &rows, const std::map<DecisionKey, int64_t> &decisions,
-                   llvm::StringRef level) {
+std::string toText(const llvm::MapVector<llvm::StringRef, KernelRow> &rows,
+                   const std::map<DecisionKey, int64_t> &decisions, llvm::StringRef level) {
   std::string text;
   llvm::raw_string_ostream out(text);
   KernelRow total;
   out << "Kernels (level " << level << "; bytes of one decode step with " << stepContext << " positions, KiB)\n\n"
-      << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  {5}\n", "kernel", "launches", "read", "written", "minimum", "ops");
+      << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  {5}\n", "kernel", "launches", "read", "written", "minimum",
+                       "ops");
   for (const auto &[name, row] : rows) {
     out << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  {5}\n", name, row.launches, kibibytes(row.read),
                          kibibytes(row.written), kibibytes(row.minimum), llvm::join(row.ops, ", "));
@@ -116,13 +128,15 @@ std::string toText(const llvm::MapVector<llvm::StringRef, KernelRow> &rows, cons
     total.written += row.written;
     total.minimum += row.minimum;
   }
-  out << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  moved / minimum = {5:f3}\n", "total", total.launches, kibibytes(total.read),
-                       kibibytes(total.written), kibibytes(total.minimum), (total.read + total.written) / total.minimum);
+  out << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  moved / minimum = {5:f3}\n", "total", total.launches,
+                       kibibytes(total.read), kibibytes(total.written), kibibytes(total.minimum),
+                       (total.read + total.written) / total.minimum);
   for (bool fused : {true, false}) {
     out << (fused ? "\nFused\n\n" : "\nRefused\n\n");
     for (const auto &[key, count] : decisions)
       if (std::get<0>(key) == fused)
-        out << llvm::formatv("{0,4}x {1,-12} {2} -> {3}: {4}\n", count, std::get<1>(key), std::get<2>(key), std::get<3>(key), std::get<4>(key));
+        out << llvm::formatv("{0,4}x {1,-12} {2} -> {3}: {4}\n", count, std::get<1>(key), std::get<2>(key),
+                             std::get<3>(key), std::get<4>(key));
   }
   return text;
 }

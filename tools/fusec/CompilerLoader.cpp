@@ -31,9 +31,7 @@ const Result<const CompilerTable *> &compiler() {
 
 } // namespace
 
-std::vector<std::string> compilerPhases() {
-  return compiler() ? (*compiler())->phases() : std::vector<std::string>();
-}
+std::vector<std::string> compilerPhases() { return compiler() ? (*compiler())->phases() : std::vector<std::string>(); }
 
 Result<std::filesystem::path> compileModel(const CompileOptions &options) {
   return compiler() ? (*compiler())->compile(options) : compiler().status();

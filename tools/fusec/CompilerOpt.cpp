@@ -16,8 +16,8 @@ int optMain(const std::string &program, const std::vector<std::string> &argument
   std::vector<char *> words = {const_cast<char *>(program.c_str())};
   for (const std::string &argument : arguments)
     words.push_back(const_cast<char *>(argument.c_str()));
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(static_cast<int>(words.size()), words.data(), "fusec's IR: parse, run passes, print\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(static_cast<int>(words.size()), words.data(),
+                                                  "fusec's IR: parse, run passes, print\n", registry));
 }
 
 } // namespace fusec

@@ -68,8 +68,7 @@ static std::vector<fs::path> ggufParts(const fs::path &path) {
   for (int part = 1; part <= count; ++part) {
     std::string number = std::to_string(part);
     number.insert(0, 5 - number.size(), '0');
-    parts.push_back(path.parent_path() /
-                    (match[1].str() + "-" + number + "-of-" + match[3].str() + ".gguf"));
+    parts.push_back(path.parent_path() / (match[1].str() + "-" + number + "-of-" + match[3].str() + ".gguf"));
   }
   return parts;
 }
@@ -77,8 +76,7 @@ static std::vector<fs::path> ggufParts(const fs::path &path) {
 /// Files of a Hugging Face directory that can change what fusec makes of it.
 static bool matters(const fs::path &file) {
   static constexpr std::array extensions = {".json", ".safetensors", ".jinja", ".model"};
-  return std::find(extensions.begin(), extensions.end(), file.extension().string()) !=
-         extensions.end();
+  return std::find(extensions.begin(), extensions.end(), file.extension().string()) != extensions.end();
 }
 
 Result<std::vector<fs::path>> modelFiles(const fs::path &model, ModelKind kind) {
@@ -106,17 +104,14 @@ static std::string hexadecimal(XXH128_hash_t hash) {
   return text;
 }
 
-std::string digestText(std::string_view text) {
-  return hexadecimal(XXH3_128bits(text.data(), text.size()));
-}
+std::string digestText(std::string_view text) { return hexadecimal(XXH3_128bits(text.data(), text.size())); }
 
 /// Feeds a file's bytes, size and `name`; read() rather than mmap, so that a file that shrinks
 /// meanwhile is an error and not a SIGBUS.
 static Status updateWithFile(XXH3_state_t &state, const fs::path &path, const std::string &name) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return notFound("'" + path.string() +
-                    "': cannot open: " + std::generic_category().message(errno));
+    return notFound("'" + path.string() + "': cannot open: " + std::generic_category().message(errno));
   std::vector<char> block(1 << 20);
   uint64_t size = 0;
   ssize_t got = 0;
@@ -137,8 +132,7 @@ Result<std::string> digestFiles(const std::vector<fs::path> &files) {
   XXH3_128bits_reset(&state);
   // A single file may be renamed and stays the same model; in a set the names carry meaning.
   for (const fs::path &file : files)
-    FUSEC_RETURN_IF_ERROR(
-        updateWithFile(state, file, files.size() > 1 ? file.filename().string() : ""));
+    FUSEC_RETURN_IF_ERROR(updateWithFile(state, file, files.size() > 1 ? file.filename().string() : ""));
   return hexadecimal(XXH3_128bits_digest(&state));
 }
 
@@ -156,20 +150,17 @@ static std::string stamp(const std::vector<fs::path> &files) {
     if (stat(path.c_str(), &info) != 0 || info.st_mtim.tv_sec >= now - 1)
       return {};
     std::error_code error;
-    text += fs::absolute(path, error).lexically_normal().string() + ' ' +
-            std::to_string(info.st_dev) + ' ' + std::to_string(info.st_ino) + ' ' +
-            std::to_string(info.st_size) + ' ' + std::to_string(info.st_mtim.tv_sec) + '.' +
-            std::to_string(info.st_mtim.tv_nsec) + '\n';
+    text += fs::absolute(path, error).lexically_normal().string() + ' ' + std::to_string(info.st_dev) + ' ' +
+            std::to_string(info.st_ino) + ' ' + std::to_string(info.st_size) + ' ' +
+            std::to_string(info.st_mtim.tv_sec) + '.' + std::to_string(info.st_mtim.tv_nsec) + '\n';
   }
   return text;
 }
 
 /// The digest in an index entry, if the entry is whole and its stamp is `expected`.
-static std::optional<std::string> digestInEntry(const std::string &entry,
-                                                const std::string &expected) {
+static std::optional<std::string> digestInEntry(const std::string &entry, const std::string &expected) {
   constexpr size_t digits = 32;
-  if (entry.size() != expected.size() + digits ||
-      entry.compare(digits, std::string::npos, expected))
+  if (entry.size() != expected.size() + digits || entry.compare(digits, std::string::npos, expected))
     return std::nullopt;
   std::string digest = entry.substr(0, digits);
   if (digest.find_first_not_of("0123456789abcdef") != std::string::npos)

@@ -26,8 +26,7 @@ enum class ModelKind { Gguf, HuggingFace, Artifact };
 Result<ModelKind> detectModelKind(const std::filesystem::path &path);
 
 /// The files whose content makes up a GGUF or Hugging Face model, in digest order.
-Result<std::vector<std::filesystem::path>> modelFiles(const std::filesystem::path &model,
-                                                      ModelKind kind);
+Result<std::vector<std::filesystem::path>> modelFiles(const std::filesystem::path &model, ModelKind kind);
 
 /// 128-bit digest (XXH3) of the files' bytes and sizes, and of their names when there are several,
 /// as 32 hexadecimal digits. Guards against accidents, not against someone who crafts collisions.

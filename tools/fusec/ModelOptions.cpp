@@ -14,8 +14,7 @@
 namespace fusec {
 
 void ModelOptions::declare(CLI::App &app) {
-  app.add_option("MODEL", model, "GGUF file, Hugging Face directory or artifact directory")
-      ->required();
+  app.add_option("MODEL", model, "GGUF file, Hugging Face directory or artifact directory")->required();
   app.add_option("-t,--threads", threads, "threads; 0 = one per physical core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -38,22 +37,18 @@ static Result<std::string> hostLevel(const std::string &asked) {
   return runtime::chooseCpuLevel(all, asked);
 }
 
-static Status compileInto(const std::filesystem::path &directory,
-                          const std::filesystem::path &model, const std::string &level,
-                          const Environment &environment) {
+static Status compileInto(const std::filesystem::path &directory, const std::filesystem::path &model,
+                          const std::string &level, const Environment &environment) {
   ProgressBar bar(environment);
   CompileOptions compile;
   compile.model = model;
   compile.output = directory;
   compile.levels = {level};
-  compile.progress = [&bar](std::string_view stage, double fraction) {
-    bar.update(stage, fraction);
-  };
+  compile.progress = [&bar](std::string_view stage, double fraction) { bar.update(stage, fraction); };
   return compileModel(compile).status();
 }
 
-Result<std::filesystem::path> artifactFor(const ModelOptions &options,
-                                          const Environment &environment) {
+Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment) {
   const std::filesystem::path model = options.model;
   FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(model));
   if (kind == ModelKind::Artifact)
@@ -66,19 +61,15 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options,
   FUSEC_ASSIGN_OR_RETURN(std::string digest, cache.digests().digestOf(files));
   FUSEC_ASSIGN_OR_RETURN(std::string level, hostLevel(options.level));
   FUSEC_ASSIGN_OR_RETURN(std::string compiler, cache.digests().digestOf({compilerLibrary()}));
-  const ArtifactKey key{.modelDigest = digest,
-                        .compilerVersion = FUSEC_VERSION "-" + compiler,
-                        .levels = {level},
-                        .options = {}};
+  const ArtifactKey key{
+      .modelDigest = digest, .compilerVersion = FUSEC_VERSION "-" + compiler, .levels = {level}, .options = {}};
   if (options.recompile)
     FUSEC_RETURN_IF_ERROR(cache.remove(key));
-  return cache.findOrBuild(key, [&](const std::filesystem::path &directory) {
-    return compileInto(directory, model, level, environment);
-  });
+  return cache.findOrBuild(
+      key, [&](const std::filesystem::path &directory) { return compileInto(directory, model, level, environment); });
 }
 
-Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options,
-                                                    const Environment &environment) {
+Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment) {
   FUSEC_ASSIGN_OR_RETURN(std::filesystem::path artifact, artifactFor(options, environment));
   runtime::EngineOptions engine;
   engine.artifact = artifact;

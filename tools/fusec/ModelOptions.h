@@ -35,12 +35,10 @@ struct ModelOptions {
 
 /// The artifact directory for MODEL: MODEL itself when it is one, else a cache entry, compiled on
 /// first use with a progress bar on a terminal.
-Result<std::filesystem::path> artifactFor(const ModelOptions &options,
-                                          const Environment &environment);
+Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment);
 
 /// artifactFor, then Engine::create.
-Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options,
-                                                    const Environment &environment);
+Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment);
 
 /// Prints "fusec: MESSAGE" to standard error. Returns ExitInterrupted for a Cancelled status and
 /// ExitFailure for all others.

@@ -36,21 +36,17 @@ std::string describeRun(const runtime::Generation &generation, const runtime::En
   const std::string_view reason = runtime::finishReasonName(generation.reason);
   std::string text;
   text += format("prompt     %6lld tokens (%lld from the cache), %.3f s, %.1f tokens/s\n",
-                 static_cast<long long>(t.promptTokens), static_cast<long long>(t.cachedTokens),
-                 t.prefillSeconds, t.prefillTokensPerSecond());
-  text += format("generated  %6zu tokens, %.3f s, %.1f tokens/s, ended by %.*s\n",
-                 generation.ids.size(), t.decodeSeconds, t.decodeTokensPerSecond(),
-                 static_cast<int>(reason.size()), reason.data());
+                 static_cast<long long>(t.promptTokens), static_cast<long long>(t.cachedTokens), t.prefillSeconds,
+                 t.prefillTokensPerSecond());
+  text += format("generated  %6zu tokens, %.3f s, %.1f tokens/s, ended by %.*s\n", generation.ids.size(),
+                 t.decodeSeconds, t.decodeTokensPerSecond(), static_cast<int>(reason.size()), reason.data());
   const runtime::EngineOptions &options = engine.options();
-  text += format("engine     %d threads, level %s, context %lld, chunk %lld\n", options.threads,
-                 options.level.c_str(), static_cast<long long>(options.contextTokens),
-                 static_cast<long long>(options.chunkTokens));
+  text += format("engine     %d threads, level %s, context %lld, chunk %lld\n", options.threads, options.level.c_str(),
+                 static_cast<long long>(options.contextTokens), static_cast<long long>(options.chunkTokens));
   for (const runtime::MemoryPlan::Row &row : engine.memory().rows)
     text += format("memory     %-20s %12s\n", row.name.c_str(), formatBytes(row.bytes).c_str());
-  text += format("memory     %-20s %12s\n", "total planned",
-                 formatBytes(engine.memory().totalBytes()).c_str());
-  text +=
-      format("memory     %-20s %12s\n", "peak resident", formatBytes(peakResidentBytes()).c_str());
+  text += format("memory     %-20s %12s\n", "total planned", formatBytes(engine.memory().totalBytes()).c_str());
+  text += format("memory     %-20s %12s\n", "peak resident", formatBytes(peakResidentBytes()).c_str());
   return text;
 }
 

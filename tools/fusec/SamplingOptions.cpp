@@ -11,19 +11,12 @@ void SamplingOptions::declare(CLI::App &app) {
   const char *group = "Sampling (defaults: the model's own recommendation, else off)";
   app.add_option("--temperature", temperature, "0 = always the likeliest token")->group(group);
   app.add_option("--top-k", topK, "keep the k likeliest tokens; 0 = off")->group(group);
-  app.add_option("--top-p", topP, "keep the likeliest tokens that reach this probability; 1 = off")
-      ->group(group);
-  app.add_option("--min-p", minP, "drop tokens below this share of the likeliest; 0 = off")
-      ->group(group);
-  app.add_option("--repetition-penalty", repetitionPenalty, "above 1 discourages seen tokens")
-      ->group(group);
-  app.add_option("--presence-penalty", presencePenalty, "subtracted once from generated tokens")
-      ->group(group);
-  app.add_option("--frequency-penalty", frequencyPenalty, "subtracted per earlier generation")
-      ->group(group);
-  app.add_option("--seed", seed, "equal seeds give equal text")
-      ->capture_default_str()
-      ->group(group);
+  app.add_option("--top-p", topP, "keep the likeliest tokens that reach this probability; 1 = off")->group(group);
+  app.add_option("--min-p", minP, "drop tokens below this share of the likeliest; 0 = off")->group(group);
+  app.add_option("--repetition-penalty", repetitionPenalty, "above 1 discourages seen tokens")->group(group);
+  app.add_option("--presence-penalty", presencePenalty, "subtracted once from generated tokens")->group(group);
+  app.add_option("--frequency-penalty", frequencyPenalty, "subtracted per earlier generation")->group(group);
+  app.add_option("--seed", seed, "equal seeds give equal text")->capture_default_str()->group(group);
 }
 
 runtime::SamplingParams SamplingOptions::resolve(const runtime::ModelInfo &model) const {

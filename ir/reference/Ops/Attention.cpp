@@ -21,23 +21,16 @@ struct Attention {
   Precision precision;
   DotRounding rounding;
 
-  double round(double value) const {
-    return precision == Precision::Exact ? roundTo(q.element(), value) : value;
-  }
-  int64_t firstKey(int64_t position) const {
-    return window ? std::max<int64_t>(0, position - *window + 1) : 0;
-  }
-  std::vector<double> weights(int64_t token, int64_t head, int64_t sequence,
-                              int64_t position) const;
-  void attend(int64_t token, int64_t head, int64_t sequence, int64_t position,
-              MutableArrayRef<double> out) const;
+  double round(double value) const { return precision == Precision::Exact ? roundTo(q.element(), value) : value; }
+  int64_t firstKey(int64_t position) const { return window ? std::max<int64_t>(0, position - *window + 1) : 0; }
+  std::vector<double> weights(int64_t token, int64_t head, int64_t sequence, int64_t position) const;
+  void attend(int64_t token, int64_t head, int64_t sequence, int64_t position, MutableArrayRef<double> out) const;
   int64_t cacheHead(int64_t head) const { return head / (q.dim(1) / k.dim(2)); }
 };
 
 /// Softmax over the visible keys, divided at the end by the caller: exp(s - max) followed by their
 /// sum.
-std::vector<double> Attention::weights(int64_t token, int64_t head, int64_t sequence,
-                                       int64_t position) const {
+std::vector<double> Attention::weights(int64_t token, int64_t head, int64_t sequence, int64_t position) const {
   const int64_t first = firstKey(position), visible = position - first + 1;
   std::vector<double> query;
   for (int64_t d = 0; d < q.dim(2); ++d)
@@ -70,13 +63,11 @@ void Attention::attend(int64_t token, int64_t head, int64_t sequence, int64_t po
 
 Status runAttention(GraphFrame &frame, Operation *op) {
   auto attention = cast<fuse::AttentionOp>(op);
-  const Tensor q = frame.get(attention.getQ()), k = frame.get(attention.getK()),
-               v = frame.get(attention.getV());
+  const Tensor q = frame.get(attention.getQ()), k = frame.get(attention.getK()), v = frame.get(attention.getV());
   if (k.isGathered() || v.isGathered())
     return unsupported("a gathered cache");
-  FUSEC_ASSIGN_OR_RETURN(
-      std::vector<int64_t> sequences,
-      indexValues(frame.get(attention.getSequences()), k.dim(0), "sequence of token"));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<int64_t> sequences,
+                         indexValues(frame.get(attention.getSequences()), k.dim(0), "sequence of token"));
   FUSEC_ASSIGN_OR_RETURN(Tensor result, frame.make(attention.getResult()));
   std::optional<int64_t> window;
   if (attention.getWindow())

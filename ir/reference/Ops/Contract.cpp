@@ -27,8 +27,7 @@ private:
   void chooseRow();
   Status addRow(Shape &point, MutableArrayRef<double> acc);
   /// The elements of an operand at `point` along the inner dimension.
-  Status readInner(const Tensor &tensor, const AccessMap &map, Shape &point,
-                   std::vector<double> &out) const;
+  Status readInner(const Tensor &tensor, const AccessMap &map, Shape &point, std::vector<double> &out) const;
 
   DotRounding rounding;
   Tensor left, right;
@@ -46,11 +45,10 @@ Result<Contraction> Contraction::create(GraphFrame &frame, fuse::ContractOp op) 
   const Tensor left = frame.get(op.getLhs()), right = frame.get(op.getRhs());
   FUSEC_ASSIGN_OR_RETURN(Shape extents, frame.environment.extents(op.getIterationExtents()));
   FUSEC_ASSIGN_OR_RETURN(AccessMap leftMap, AccessMap::create(op.getMap(0), left, extents, "lhs"));
-  FUSEC_ASSIGN_OR_RETURN(AccessMap rightMap,
-                         AccessMap::create(op.getMap(1), right, extents, "rhs"));
+  FUSEC_ASSIGN_OR_RETURN(AccessMap rightMap, AccessMap::create(op.getMap(1), right, extents, "rhs"));
   FUSEC_ASSIGN_OR_RETURN(Element accumulate, elementOf(op.getNumerics().getAccumulate()));
-  Contraction c(DotRounding::of(frame.precision, accumulate, left.element(), right.element()),
-                std::move(leftMap), std::move(rightMap));
+  Contraction c(DotRounding::of(frame.precision, accumulate, left.element(), right.element()), std::move(leftMap),
+                std::move(rightMap));
   c.left = left;
   c.right = right;
   c.extents = extents;
@@ -105,9 +103,7 @@ Status Contraction::addRow(Shape &point, MutableArrayRef<double> acc) {
     return {};
   if (rowDim >= 0) {
     FUSEC_ASSIGN_OR_RETURN(int64_t position, rightMap.at(point));
-    accumulateDots(rounding, x,
-                   DotMatrix::of(right, position, rightMap.step(rowDim), rightMap.step(inner)),
-                   acc);
+    accumulateDots(rounding, x, DotMatrix::of(right, position, rightMap.step(rowDim), rightMap.step(inner)), acc);
     return {};
   }
   FUSEC_RETURN_IF_ERROR(readInner(right, rightMap, point, y));

@@ -27,8 +27,7 @@ Status runFor(TileFrame &frame, Operation *op) {
   FUSEC_ASSIGN_OR_RETURN(int64_t upper, frame.index(loop.getUpperBound()));
   FUSEC_ASSIGN_OR_RETURN(int64_t step, frame.index(loop.getStep()));
   if (step <= 0)
-    return invalidArgument(describe(op) + ": the step is " + std::to_string(step) +
-                           ", expected a positive number");
+    return invalidArgument(describe(op) + ": the step is " + std::to_string(step) + ", expected a positive number");
   std::vector<Lanes> carried = valuesOf(frame, loop.getInitArgs());
   for (int64_t i = lower; i < upper; i += step) {
     frame.set(loop.getInductionVar(), {static_cast<double>(i)});
@@ -47,8 +46,7 @@ Status runIf(TileFrame &frame, Operation *op) {
   if (region.empty())
     return {};
   FUSEC_RETURN_IF_ERROR(frame.runBlock(region.front()));
-  setAll(frame, branch.getResults(),
-         valuesOf(frame, region.front().getTerminator()->getOperands()));
+  setAll(frame, branch.getResults(), valuesOf(frame, region.front().getTerminator()->getOperands()));
   return {};
 }
 

@@ -55,8 +55,7 @@ template <typename W> FUSEC_ALWAYS_INLINE void sumDoublesByColumn(const Problem<
   }
 }
 
-template <int64_t Rows, typename W>
-FUSEC_ALWAYS_INLINE void chainSingles(const Problem<W> &p, int64_t n) {
+template <int64_t Rows, typename W> FUSEC_ALWAYS_INLINE void chainSingles(const Problem<W> &p, int64_t n) {
   float acc[Rows];
   for (int64_t r = 0; r < Rows; ++r)
     acc[r] = static_cast<float>(p.acc[n + r]);
@@ -64,8 +63,7 @@ FUSEC_ALWAYS_INLINE void chainSingles(const Problem<W> &p, int64_t n) {
   for (size_t i = 0; i < p.x.size(); ++i) {
     const float x = static_cast<float>(p.x[i]);
     for (int64_t r = 0; r < Rows; ++r)
-      acc[r] = __builtin_fmaf(
-          x, static_cast<float>(rows[r * p.nStep + static_cast<int64_t>(i) * p.kStep]), acc[r]);
+      acc[r] = __builtin_fmaf(x, static_cast<float>(rows[r * p.nStep + static_cast<int64_t>(i) * p.kStep]), acc[r]);
   }
   for (int64_t r = 0; r < Rows; ++r)
     p.acc[n + r] = acc[r];

@@ -25,8 +25,7 @@ struct DotMatrix {
   /// Over a tensor's storage, from position `base`.
   static DotMatrix of(const Tensor &tensor, int64_t base, int64_t nStep, int64_t kStep) {
     const float *single = tensor.floats();
-    return {single ? single + base : nullptr, single ? nullptr : tensor.doubles() + base, nStep,
-            kStep};
+    return {single ? single + base : nullptr, single ? nullptr : tensor.doubles() + base, nStep, kStep};
   }
 };
 

@@ -30,8 +30,7 @@ Status runReshape(GraphFrame &frame, mlir::Operation *op);
 Status runScatter(GraphFrame &frame, mlir::Operation *op);
 Status runView(GraphFrame &frame, mlir::Operation *op);
 /// The values of an i32 vector, each checked to lie in [0, limit).
-Result<std::vector<int64_t>> indexValues(const Tensor &indices, int64_t limit,
-                                         const std::string &what);
+Result<std::vector<int64_t>> indexValues(const Tensor &indices, int64_t limit, const std::string &what);
 
 // Rows.cpp (sugar over rows)
 Status runLinear(GraphFrame &frame, mlir::Operation *op);

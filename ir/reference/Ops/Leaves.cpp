@@ -16,8 +16,7 @@ Result<Tensor> stackRows(ArrayRef<Tensor> parts) {
   shape[0] = 0;
   for (const Tensor &part : parts) {
     if (part.shape().drop_front() != parts[0].shape().drop_front())
-      return invalidArgument("cannot stack " + toString(parts[0].shape()) + " and " +
-                             toString(part.shape()));
+      return invalidArgument("cannot stack " + toString(parts[0].shape()) + " and " + toString(part.shape()));
     shape[0] += part.dim(0);
     single &= part.floats() != nullptr && part.isContiguous();
   }
@@ -25,8 +24,7 @@ Result<Tensor> stackRows(ArrayRef<Tensor> parts) {
   Tensor::Doubles doubles;
   for (const Tensor &part : parts) {
     if (single)
-      floats.insert(floats.end(), part.floats() + part.base(),
-                    part.floats() + part.base() + part.size());
+      floats.insert(floats.end(), part.floats() + part.base(), part.floats() + part.base() + part.size());
     else
       llvm::append_range(doubles, part.values());
   }
@@ -40,8 +38,7 @@ Status runWeight(GraphFrame &frame, Operation *op) {
   FUSEC_ASSIGN_OR_RETURN(Tensor tensor, frame.environment.stackedWeight(weight.getNames()));
   FUSEC_ASSIGN_OR_RETURN(Shape expected, frame.extents(weight.getResult()));
   if (tensor.shape() != ArrayRef<int64_t>(expected))
-    return invalidArgument("stored shape " + toString(tensor.shape()) + ", expected " +
-                           toString(expected));
+    return invalidArgument("stored shape " + toString(tensor.shape()) + ", expected " + toString(expected));
   FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(weight.getType().getElementType()));
   frame.set(weight.getResult(), tensor.withElement(element));
   return {};
@@ -50,10 +47,8 @@ Status runWeight(GraphFrame &frame, Operation *op) {
 Status runConstant(GraphFrame &frame, Operation *op) {
   auto constant = cast<fuse::ConstantOp>(op);
   FUSEC_ASSIGN_OR_RETURN(Tensor like, frame.make(constant.getResult()));
-  FUSEC_ASSIGN_OR_RETURN(std::vector<double> values,
-                         constantValues(constant.getValue(), like.size()));
-  frame.set(constant.getResult(),
-            Tensor::fromValues(like.element(), like.shape(), std::move(values)));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<double> values, constantValues(constant.getValue(), like.size()));
+  frame.set(constant.getResult(), Tensor::fromValues(like.element(), like.shape(), std::move(values)));
   return {};
 }
 

@@ -46,8 +46,7 @@ void fillIndices(LaneProgram &body, ArrayRef<int64_t> point, int64_t n) {
       body.slot(slot)[i] = static_cast<double>(point[dim] + (dim == last ? i : 0));
 }
 
-Status runRow(LaneProgram &body, ArrayRef<Input> inputs, Shape &point, int64_t extent,
-              double *out) {
+Status runRow(LaneProgram &body, ArrayRef<Input> inputs, Shape &point, int64_t extent, double *out) {
   for (int64_t start = 0; start < extent; start += LaneProgram::maxLanes) {
     const int64_t n = std::min(LaneProgram::maxLanes, extent - start);
     if (!point.empty())
@@ -66,14 +65,12 @@ Status runRow(LaneProgram &body, ArrayRef<Input> inputs, Shape &point, int64_t e
 Status runMap(GraphFrame &frame, Operation *op) {
   auto map = cast<fuse::MapOp>(op);
   FUSEC_ASSIGN_OR_RETURN(Tensor result, frame.make(map.getResult()));
-  FUSEC_ASSIGN_OR_RETURN(LaneProgram body,
-                         LaneProgram::compile(map.getBody().front(), frame.precision));
+  FUSEC_ASSIGN_OR_RETURN(LaneProgram body, LaneProgram::compile(map.getBody().front(), frame.precision));
   std::vector<Input> inputs;
   for (auto [i, value] : llvm::enumerate(map.getInputs())) {
     const Tensor &tensor = frame.get(value);
-    FUSEC_ASSIGN_OR_RETURN(
-        AccessMap access,
-        AccessMap::create(map.getMap(i), tensor, result.shape(), "input " + std::to_string(i)));
+    FUSEC_ASSIGN_OR_RETURN(AccessMap access,
+                           AccessMap::create(map.getMap(i), tensor, result.shape(), "input " + std::to_string(i)));
     inputs.push_back({&tensor, std::move(access)});
   }
   const ArrayRef<int64_t> shape = result.shape();
@@ -82,15 +79,14 @@ Status runMap(GraphFrame &frame, Operation *op) {
   if (extent == 0)
     return frame.set(map.getResult(), std::move(result)), Status();
   Shape point;
-  FUSEC_RETURN_IF_ERROR(
-      forEachIndex(shape.empty() ? shape : shape.drop_back(), [&](ArrayRef<int64_t> outer) {
-        point.assign(outer.begin(), outer.end());
-        if (!shape.empty())
-          point.push_back(0);
-        Status status = runRow(body, inputs, point, extent, out);
-        out += extent;
-        return status;
-      }));
+  FUSEC_RETURN_IF_ERROR(forEachIndex(shape.empty() ? shape : shape.drop_back(), [&](ArrayRef<int64_t> outer) {
+    point.assign(outer.begin(), outer.end());
+    if (!shape.empty())
+      point.push_back(0);
+    Status status = runRow(body, inputs, point, extent, out);
+    out += extent;
+    return status;
+  }));
   frame.set(map.getResult(), std::move(result));
   return {};
 }

@@ -6,14 +6,13 @@ using namespace mlir;
 
 namespace fusec::reference {
 
-Result<std::vector<int64_t>> indexValues(const Tensor &indices, int64_t limit,
-                                         const std::string &what) {
+Result<std::vector<int64_t>> indexValues(const Tensor &indices, int64_t limit, const std::string &what) {
   std::vector<int64_t> result;
   for (int64_t i = 0; i < indices.dim(0); ++i) {
     const double value = indices.get({i});
     if (!(value >= 0 && value < static_cast<double>(limit)))
-      return invalidArgument(what + " " + std::to_string(i) + " is " + std::to_string(value) +
-                             ", expected 0 to " + std::to_string(limit - 1));
+      return invalidArgument(what + " " + std::to_string(i) + " is " + std::to_string(value) + ", expected 0 to " +
+                             std::to_string(limit - 1));
     result.push_back(static_cast<int64_t>(value));
   }
   return result;
@@ -23,16 +22,14 @@ Status runGather(GraphFrame &frame, Operation *op) {
   auto gather = cast<fuse::GatherOp>(op);
   const Tensor source = frame.get(gather.getTable());
   const Tensor table = source.isGathered() ? source.clone() : source;
-  FUSEC_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
-                         indexValues(frame.get(gather.getIndices()), table.dim(0), "index"));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<int64_t> rows, indexValues(frame.get(gather.getIndices()), table.dim(0), "index"));
   frame.set(gather.getResult(), table.gatherRows(rows));
   return {};
 }
 
 namespace {
 /// Copies `source[i, rest...]` to `target` at the position of `rowIndex(i)` followed by rest.
-template <typename RowIndex>
-void copyRows(const Tensor &source, Tensor &target, RowIndex rowIndex) {
+template <typename RowIndex> void copyRows(const Tensor &source, Tensor &target, RowIndex rowIndex) {
   const int64_t prefix = target.rank() - source.rank() + 1;
   Shape at(target.rank(), 0);
   (void)forEachIndex(source.shape(), [&](ArrayRef<int64_t> index) {
@@ -61,14 +58,11 @@ Status runKVAppend(GraphFrame &frame, Operation *op) {
   Tensor cache = frame.get(append.getCache());
   if (cache.holdsFloats() || cache.isGathered())
     return invalidArgument("the cache is not a plain tensor, so it cannot be updated in place");
-  FUSEC_ASSIGN_OR_RETURN(
-      std::vector<int64_t> sequences,
-      indexValues(frame.get(append.getSequences()), cache.dim(0), "sequence of token"));
-  FUSEC_ASSIGN_OR_RETURN(
-      std::vector<int64_t> positions,
-      indexValues(frame.get(append.getPositions()), cache.dim(1), "position of token"));
-  copyRows(frame.get(append.getValues()), cache,
-           [&](int64_t t) { return Shape{sequences[t], positions[t]}; });
+  FUSEC_ASSIGN_OR_RETURN(std::vector<int64_t> sequences,
+                         indexValues(frame.get(append.getSequences()), cache.dim(0), "sequence of token"));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<int64_t> positions,
+                         indexValues(frame.get(append.getPositions()), cache.dim(1), "position of token"));
+  copyRows(frame.get(append.getValues()), cache, [&](int64_t t) { return Shape{sequences[t], positions[t]}; });
   frame.set(append.getResult(), cache);
   return {};
 }
@@ -77,8 +71,7 @@ Status runView(GraphFrame &frame, Operation *op) {
   auto view = cast<fuse::ViewOp>(op);
   const Tensor &source = frame.get(view.getSource());
   FUSEC_ASSIGN_OR_RETURN(Shape shape, frame.extents(view.getResult()));
-  FUSEC_ASSIGN_OR_RETURN(AccessMap access,
-                         AccessMap::create(view.getMap(), source, shape, "source"));
+  FUSEC_ASSIGN_OR_RETURN(AccessMap access, AccessMap::create(view.getMap(), source, shape, "source"));
   bool linear = numElements(shape) > 0 && !source.isGathered();
   Shape strides;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -106,8 +99,7 @@ Status runReshape(GraphFrame &frame, Operation *op) {
   const Tensor &source = frame.get(reshape.getSource());
   FUSEC_ASSIGN_OR_RETURN(Shape shape, frame.extents(reshape.getResult()));
   if (numElements(shape) != source.size())
-    return invalidArgument(toString(source.shape()) + " and " + toString(shape) +
-                           " do not hold as many elements");
+    return invalidArgument(toString(source.shape()) + " and " + toString(shape) + " do not hold as many elements");
   frame.set(reshape.getResult(), source.reshaped(shape));
   return {};
 }

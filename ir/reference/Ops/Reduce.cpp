@@ -18,8 +18,7 @@ namespace {
 class Fold {
 public:
   Fold(LaneProgram &combine, ArrayRef<const Tensor *> inputs, ArrayRef<double> identities)
-      : combine(combine), inputs(inputs), identities(identities),
-        merged(LaneProgram::maxLanes * inputs.size()) {}
+      : combine(combine), inputs(inputs), identities(identities), merged(LaneProgram::maxLanes * inputs.size()) {}
 
   void start(int64_t n) {
     for (size_t c = 0; c < inputs.size(); ++c)
@@ -35,8 +34,7 @@ public:
     combine.run(n);
     // All results first, then the arguments: a result may be another argument.
     for (size_t c = 0; c < inputs.size(); ++c)
-      std::copy(combine.result(c), combine.result(c) + n,
-                merged.data() + c * LaneProgram::maxLanes);
+      std::copy(combine.result(c), combine.result(c) + n, merged.data() + c * LaneProgram::maxLanes);
     for (size_t c = 0; c < inputs.size(); ++c)
       std::copy_n(merged.data() + c * LaneProgram::maxLanes, n, combine.argument(c));
   }
@@ -133,8 +131,7 @@ void Reduction::write(int64_t at, Fold &fold, int64_t lane) {
   const bool zero = zeroWhenEmpty && fold.isIdentity(lane);
   for (size_t c = 0; c < results.size(); ++c) {
     const double value = zero ? 0.0 : fold.carrier(c, lane);
-    results[c].doubles()[at] =
-        precision == Precision::Exact ? roundTo(results[c].element(), value) : value;
+    results[c].doubles()[at] = precision == Precision::Exact ? roundTo(results[c].element(), value) : value;
   }
 }
 

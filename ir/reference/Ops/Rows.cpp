@@ -17,14 +17,11 @@ namespace {
 struct Rounder {
   Precision precision;
   Element element;
-  double operator()(double value) const {
-    return precision == Precision::Exact ? roundTo(element, value) : value;
-  }
+  double operator()(double value) const { return precision == Precision::Exact ? roundTo(element, value) : value; }
 };
 
 /// Calls `compute(input row, output row)` for each row along the last dimension.
-template <typename Compute>
-Status forEachRow(GraphFrame &frame, Value source, Value target, Compute compute) {
+template <typename Compute> Status forEachRow(GraphFrame &frame, Value source, Value target, Compute compute) {
   const Tensor x = frame.get(source);
   FUSEC_ASSIGN_OR_RETURN(Tensor result, frame.make(target));
   const Tensor::Doubles in = x.values();
@@ -41,22 +38,17 @@ Status forEachRow(GraphFrame &frame, Value source, Value target, Compute compute
 
 Status runLinear(GraphFrame &frame, Operation *op) {
   auto linear = cast<fuse::LinearOp>(op);
-  const Tensor w = frame.get(linear.getW()).isGathered() ? frame.get(linear.getW()).clone()
-                                                         : frame.get(linear.getW());
+  const Tensor w = frame.get(linear.getW()).isGathered() ? frame.get(linear.getW()).clone() : frame.get(linear.getW());
   const Tensor &x = frame.get(linear.getX());
   FUSEC_ASSIGN_OR_RETURN(Element out, elementOf(linear.getType().getElementType()));
   const Rounder round{frame.precision, out};
-  const DotRounding rounding =
-      DotRounding::of(frame.precision, Element::F32, x.element(), w.element());
-  const Tensor::Doubles bias =
-      linear.getBias() ? frame.get(linear.getBias()).values() : Tensor::Doubles();
-  return forEachRow(frame, linear.getX(), linear.getResult(),
-                    [&](ArrayRef<double> in, MutableArrayRef<double> y) {
-                      accumulateDots(rounding, in,
-                                     DotMatrix::of(w, w.base(), w.strides()[0], w.strides()[1]), y);
-                      for (size_t n = 0; n < y.size(); ++n)
-                        y[n] = bias.empty() ? round(y[n]) : round(round(y[n]) + bias[n]);
-                    });
+  const DotRounding rounding = DotRounding::of(frame.precision, Element::F32, x.element(), w.element());
+  const Tensor::Doubles bias = linear.getBias() ? frame.get(linear.getBias()).values() : Tensor::Doubles();
+  return forEachRow(frame, linear.getX(), linear.getResult(), [&](ArrayRef<double> in, MutableArrayRef<double> y) {
+    accumulateDots(rounding, in, DotMatrix::of(w, w.base(), w.strides()[0], w.strides()[1]), y);
+    for (size_t n = 0; n < y.size(); ++n)
+      y[n] = bias.empty() ? round(y[n]) : round(round(y[n]) + bias[n]);
+  });
 }
 
 Status runRMSNorm(GraphFrame &frame, Operation *op) {
@@ -64,16 +56,15 @@ Status runRMSNorm(GraphFrame &frame, Operation *op) {
   const Tensor::Doubles w = frame.get(norm.getW()).values();
   const Rounder round{frame.precision, frame.get(norm.getX()).element()};
   const double epsilon = round(norm.getEpsilon().convertToDouble());
-  return forEachRow(frame, norm.getX(), norm.getResult(),
-                    [&](ArrayRef<double> x, MutableArrayRef<double> y) {
-                      double sum = 0;
-                      for (double v : x)
-                        sum = round(sum + round(v * v));
-                      const double mean = round(sum / static_cast<double>(x.size()));
-                      const double scale = round(1.0 / round(std::sqrt(round(mean + epsilon))));
-                      for (size_t i = 0; i < x.size(); ++i)
-                        y[i] = round(round(x[i] * scale) * w[i]);
-                    });
+  return forEachRow(frame, norm.getX(), norm.getResult(), [&](ArrayRef<double> x, MutableArrayRef<double> y) {
+    double sum = 0;
+    for (double v : x)
+      sum = round(sum + round(v * v));
+    const double mean = round(sum / static_cast<double>(x.size()));
+    const double scale = round(1.0 / round(std::sqrt(round(mean + epsilon))));
+    for (size_t i = 0; i < x.size(); ++i)
+      y[i] = round(round(x[i] * scale) * w[i]);
+  });
 }
 
 Status runRope(GraphFrame &frame, Operation *op) {
@@ -102,19 +93,18 @@ Status runRope(GraphFrame &frame, Operation *op) {
 Status runSoftmax(GraphFrame &frame, Operation *op) {
   auto softmax = cast<fuse::SoftmaxOp>(op);
   const Rounder round{frame.precision, frame.get(softmax.getX()).element()};
-  return forEachRow(frame, softmax.getX(), softmax.getResult(),
-                    [&](ArrayRef<double> x, MutableArrayRef<double> y) {
-                      double largest = -INFINITY;
-                      for (double v : x)
-                        largest = std::isnan(v) ? v : std::max(largest, v);
-                      if (largest == -INFINITY)
-                        return; // nothing visible: zeros
-                      double sum = 0;
-                      for (size_t i = 0; i < x.size(); ++i)
-                        sum = round(sum + (y[i] = round(std::exp(round(x[i] - largest)))));
-                      for (double &v : y)
-                        v = round(v / sum);
-                    });
+  return forEachRow(frame, softmax.getX(), softmax.getResult(), [&](ArrayRef<double> x, MutableArrayRef<double> y) {
+    double largest = -INFINITY;
+    for (double v : x)
+      largest = std::isnan(v) ? v : std::max(largest, v);
+    if (largest == -INFINITY)
+      return; // nothing visible: zeros
+    double sum = 0;
+    for (size_t i = 0; i < x.size(); ++i)
+      sum = round(sum + (y[i] = round(std::exp(round(x[i] - largest)))));
+    for (double &v : y)
+      v = round(v / sum);
+  });
 }
 
 Status runSwiglu(GraphFrame &frame, Operation *op) {

@@ -23,8 +23,7 @@ Status runExtent(TileFrame &frame, Operation *op) {
 
 Status runScalarConstant(TileFrame &frame, Operation *op) {
   auto constant = cast<arith::ConstantOp>(op);
-  FUSEC_ASSIGN_OR_RETURN(Lanes lanes, constantValues(constant.getValue(),
-                                                     numElements(lanesShape(constant.getType()))));
+  FUSEC_ASSIGN_OR_RETURN(Lanes lanes, constantValues(constant.getValue(), numElements(lanesShape(constant.getType()))));
   frame.set(constant.getResult(), std::move(lanes));
   return {};
 }
@@ -62,16 +61,14 @@ Status runLaneOp(TileFrame &frame, Operation *op) {
 
 Status runDot(TileFrame &frame, Operation *op) {
   auto dot = cast<tile::DotOp>(op);
-  const ArrayRef<int64_t> lhsShape = lanesShape(dot.getLhs().getType()),
-                          accShape = lanesShape(dot.getType());
+  const ArrayRef<int64_t> lhsShape = lanesShape(dot.getLhs().getType()), accShape = lanesShape(dot.getType());
   const int64_t depth = lhsShape[1], columns = accShape[1];
   FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(dot.getType()));
   const DotRounding rounding = DotRounding::of(frame.precision, element, element, element);
   const Lanes &lhs = frame.get(dot.getLhs()), &rhs = frame.get(dot.getRhs());
   Lanes acc = frame.get(dot.getAcc());
   for (int64_t m = 0; m < accShape[0]; ++m)
-    accumulateDots(rounding, ArrayRef<double>(lhs).slice(m * depth, depth),
-                   {nullptr, rhs.data(), 1, columns},
+    accumulateDots(rounding, ArrayRef<double>(lhs).slice(m * depth, depth), {nullptr, rhs.data(), 1, columns},
                    MutableArrayRef<double>(acc).slice(m * columns, columns));
   frame.set(dot.getResult(), std::move(acc));
   return {};

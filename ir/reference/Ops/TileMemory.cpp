@@ -38,8 +38,7 @@ public:
   }
   /// False for lanes that only repeat another lane's element.
   bool isDistinct(int64_t row, int64_t column) const {
-    return (row == 0 || map.isFunctionOfDim(rowDim)) &&
-           (column == 0 || map.isFunctionOfDim(columnDim));
+    return (row == 0 || map.isFunctionOfDim(rowDim)) && (column == 0 || map.isFunctionOfDim(columnDim));
   }
 
   /// Where the lanes of a tile lie that is wholly inside a buffer without pages.
@@ -52,12 +51,9 @@ public:
       return std::nullopt;
     Block found{tensor.base(), 0, 0};
     for (size_t r = 0; r < base.size(); ++r) {
-      const int64_t acrossRows = (rows - 1) * rowStep[r],
-                    acrossColumns = (columns - 1) * columnStep[r];
-      const int64_t low =
-          base[r] + std::min<int64_t>(0, acrossRows) + std::min<int64_t>(0, acrossColumns);
-      const int64_t high =
-          base[r] + std::max<int64_t>(0, acrossRows) + std::max<int64_t>(0, acrossColumns);
+      const int64_t acrossRows = (rows - 1) * rowStep[r], acrossColumns = (columns - 1) * columnStep[r];
+      const int64_t low = base[r] + std::min<int64_t>(0, acrossRows) + std::min<int64_t>(0, acrossColumns);
+      const int64_t high = base[r] + std::max<int64_t>(0, acrossRows) + std::max<int64_t>(0, acrossColumns);
       if (low < 0 || high >= extents[r])
         return std::nullopt;
       found.position += base[r] * tensor.strides()[r];
@@ -85,9 +81,7 @@ public:
   }
 
 private:
-  static bool isLinearAlong(AffineExpr expr, int64_t dim) {
-    return dim < 0 || isLinearIn(expr, dim);
-  }
+  static bool isLinearAlong(AffineExpr expr, int64_t dim) { return dim < 0 || isLinearIn(expr, dim); }
   int64_t stepAlong(AffineExpr expr, int64_t dim, int64_t origin) const {
     if (dim < 0)
       return 0;
@@ -112,21 +106,19 @@ bool inRange(ArrayRef<int64_t> index, ArrayRef<int64_t> extents) {
 
 /// The place of an in-range logical index in the buffer's storage. `isSink` is
 /// set for page 0, where padding writes go.
-Result<int64_t> positionOf(const TileFrame &frame, const TileBuffer &buffer,
-                           const TileBuffer *pages, ArrayRef<int64_t> index, bool &isSink) {
+Result<int64_t> positionOf(const TileFrame &frame, const TileBuffer &buffer, const TileBuffer *pages,
+                           ArrayRef<int64_t> index, bool &isSink) {
   isSink = false;
   if (!pages)
     return buffer.tensor.offset(index);
   const int64_t page = frame.environment.page, slot = index[1] / page;
   if (index[0] >= pages->tensor.dim(0) || slot >= pages->tensor.dim(1))
-    return invalidArgument("position " + std::to_string(index[1]) + " of sequence " +
-                           std::to_string(index[0]) + " is outside the block table " +
-                           toString(pages->tensor.shape()));
+    return invalidArgument("position " + std::to_string(index[1]) + " of sequence " + std::to_string(index[0]) +
+                           " is outside the block table " + toString(pages->tensor.shape()));
   const double id = pages->tensor.get({index[0], slot});
   if (!(id >= 0 && id < static_cast<double>(buffer.tensor.dim(0))))
-    return invalidArgument("page " + std::to_string(id) + " of sequence " +
-                           std::to_string(index[0]) + " is outside the pool of " +
-                           std::to_string(buffer.tensor.dim(0)));
+    return invalidArgument("page " + std::to_string(id) + " of sequence " + std::to_string(index[0]) +
+                           " is outside the pool of " + std::to_string(buffer.tensor.dim(0)));
   isSink = id == 0;
   return buffer.tensor.offset({static_cast<int64_t>(id), index[1] % page, index[2], index[3]});
 }
@@ -140,23 +132,21 @@ template <typename Op> Result<Shape> indexOperands(TileFrame &frame, Op op) {
   return indices;
 }
 
-Status checkRead(const TileFrame &frame, const TileBuffer &buffer, int64_t position,
-                 ArrayRef<int64_t> index) {
+Status checkRead(const TileFrame &frame, const TileBuffer &buffer, int64_t position, ArrayRef<int64_t> index) {
   const int32_t writer = buffer.writers ? (*buffer.writers)[position] : 0;
   if (writer == 0 || writer == frame.program + 1)
     return {};
-  return invalidArgument("reads element " + toString(index) + ", which program " +
-                         std::to_string(writer - 1) + " of the same launch writes");
+  return invalidArgument("reads element " + toString(index) + ", which program " + std::to_string(writer - 1) +
+                         " of the same launch writes");
 }
 
-Status claimWrite(const TileFrame &frame, TileBuffer &buffer, int64_t position,
-                  ArrayRef<int64_t> index) {
+Status claimWrite(const TileFrame &frame, TileBuffer &buffer, int64_t position, ArrayRef<int64_t> index) {
   if (!buffer.writers)
     return {};
   int32_t &writer = (*buffer.writers)[position];
   if (writer != 0 && writer != frame.program + 1)
-    return invalidArgument("writes element " + toString(index) + ", which program " +
-                           std::to_string(writer - 1) + " writes too");
+    return invalidArgument("writes element " + toString(index) + ", which program " + std::to_string(writer - 1) +
+                           " writes too");
   writer = frame.program + 1;
   return {};
 }
@@ -174,16 +164,15 @@ bool isMasked(AffineMap map, ArrayRef<int64_t> index, ArrayRef<int64_t> extents)
 namespace {
 
 /// Copies a block of a weight, which no program writes.
-template <typename T>
-void copyBlock(const T *storage, const TileAccess &access, TileAccess::Block block, double *out) {
+template <typename T> void copyBlock(const T *storage, const TileAccess &access, TileAccess::Block block, double *out) {
   for (int64_t row = 0; row < access.numRows(); ++row)
     for (int64_t column = 0; column < access.numColumns(); ++column)
       *out++ = storage[block.position + row * block.rowStep + column * block.columnStep];
 }
 
 /// Any tile, lane by lane. Counts the distinct elements read.
-Result<int64_t> readLanes(const TileFrame &frame, const TileBuffer &buffer, const TileBuffer *pages,
-                          TileAccess &access, Lanes &lanes) {
+Result<int64_t> readLanes(const TileFrame &frame, const TileBuffer &buffer, const TileBuffer *pages, TileAccess &access,
+                          Lanes &lanes) {
   int64_t distinct = 0;
   lanes.clear();
   for (int64_t row = 0; row < access.numRows(); ++row)
@@ -214,8 +203,7 @@ Status runLoad(TileFrame &frame, Operation *op) {
   int64_t distinct = access.numDistinct();
   // Weights and scratch have no writers to check, and most of what kernels read is weights.
   const bool plain = !pages && !buffer.writers;
-  std::optional<TileAccess::Block> block =
-      plain ? access.block(buffer.tensor, buffer.extents) : std::nullopt;
+  std::optional<TileAccess::Block> block = plain ? access.block(buffer.tensor, buffer.extents) : std::nullopt;
   if (block && buffer.tensor.holdsFloats())
     copyBlock(buffer.tensor.floats(), access, *block, lanes.data());
   else if (block)
@@ -225,8 +213,7 @@ Status runLoad(TileFrame &frame, Operation *op) {
   }
   if (buffer.argument >= 0) {
     frame.traffic[buffer.argument].loadedElements += distinct;
-    frame.traffic[buffer.argument].loadedBytes +=
-        static_cast<double>(distinct) * buffer.elementBytes;
+    frame.traffic[buffer.argument].loadedBytes += static_cast<double>(distinct) * buffer.elementBytes;
   }
   frame.set(load.getResult(), std::move(lanes));
   return {};
@@ -248,8 +235,7 @@ Status runStore(TileFrame &frame, Operation *op) {
       if (isMasked(store.getMap(), index, buffer.extents))
         continue;
       if (!inRange(index, buffer.extents))
-        return invalidArgument("stores to " + toString(index) + ", outside " +
-                               toString(buffer.extents));
+        return invalidArgument("stores to " + toString(index) + ", outside " + toString(buffer.extents));
       bool isSink = false;
       FUSEC_ASSIGN_OR_RETURN(int64_t position, positionOf(frame, buffer, pages, index, isSink));
       if (!isSink)
@@ -259,8 +245,7 @@ Status runStore(TileFrame &frame, Operation *op) {
     }
   if (buffer.argument >= 0) {
     frame.traffic[buffer.argument].storedElements += written;
-    frame.traffic[buffer.argument].storedBytes +=
-        static_cast<double>(written) * buffer.elementBytes;
+    frame.traffic[buffer.argument].storedBytes += static_cast<double>(written) * buffer.elementBytes;
   }
   return {};
 }

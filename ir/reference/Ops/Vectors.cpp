@@ -20,8 +20,7 @@ template <typename Op> Result<Range> rangeOf(TileFrame &frame, Op op, ArrayRef<i
       FUSEC_ASSIGN_OR_RETURN(position, frame.index(op.getDynamicPosition()[dynamic++]));
     }
     if (position < 0 || position >= shape[depth])
-      return invalidArgument("position " + std::to_string(position) + " is outside a vector " +
-                             toString(shape));
+      return invalidArgument("position " + std::to_string(position) + " is outside a vector " + toString(shape));
     first = first * shape[depth++] + position;
   }
   const int64_t count = numElements(shape.drop_front(depth));
@@ -32,8 +31,7 @@ template <typename Op> Result<Range> rangeOf(TileFrame &frame, Op op, ArrayRef<i
 Status runBroadcast(TileFrame &frame, Operation *op) {
   auto broadcast = cast<vector::BroadcastOp>(op);
   const Lanes &source = frame.get(broadcast.getSource());
-  const ArrayRef<int64_t> from = lanesShape(broadcast.getSourceType()),
-                          to = lanesShape(broadcast.getType());
+  const ArrayRef<int64_t> from = lanesShape(broadcast.getSourceType()), to = lanesShape(broadcast.getType());
   Lanes lanes;
   lanes.reserve(numElements(to));
   FUSEC_RETURN_IF_ERROR(forEachIndex(to, [&](ArrayRef<int64_t> at) {
@@ -51,10 +49,8 @@ Status runBroadcast(TileFrame &frame, Operation *op) {
 Status runExtract(TileFrame &frame, Operation *op) {
   auto extract = cast<vector::ExtractOp>(op);
   const Lanes &source = frame.get(extract.getSource());
-  FUSEC_ASSIGN_OR_RETURN(Range range,
-                         rangeOf(frame, extract, lanesShape(extract.getSource().getType())));
-  frame.set(extract.getResult(),
-            Lanes(source.begin() + range.first, source.begin() + range.first + range.count));
+  FUSEC_ASSIGN_OR_RETURN(Range range, rangeOf(frame, extract, lanesShape(extract.getSource().getType())));
+  frame.set(extract.getResult(), Lanes(source.begin() + range.first, source.begin() + range.first + range.count));
   return {};
 }
 

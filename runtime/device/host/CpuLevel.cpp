@@ -85,12 +85,15 @@ std::string supportedNames() {
 std::span<const std::string_view> cpuLevels() { return levelNames; }
 
 bool cpuSupports(std::string_view level) {
-  const LevelRow *row = std::find_if(std::begin(levels), std::end(levels), [&](const LevelRow &r) { return r.name == level; });
+  const LevelRow *row =
+      std::find_if(std::begin(levels), std::end(levels), [&](const LevelRow &r) { return r.name == level; });
   return row != std::end(levels) && covers(detect(), row->needs);
 }
 
 Result<std::string> chooseCpuLevel(std::span<const std::string> available, std::string_view forced) {
-  auto has = [&](std::string_view name) { return std::find(available.begin(), available.end(), name) != available.end(); };
+  auto has = [&](std::string_view name) {
+    return std::find(available.begin(), available.end(), name) != available.end();
+  };
   std::string facts = " (the artifact has: " + join(available) + "; this CPU runs: " + supportedNames() + ")";
   if (!forced.empty()) {
     if (std::find(levelNames.begin(), levelNames.end(), forced) == levelNames.end())

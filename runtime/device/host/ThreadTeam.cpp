@@ -60,9 +60,7 @@ void waitForChange(const std::atomic<uint32_t> &word, uint32_t old) {
   word.wait(old, std::memory_order_acquire);
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 int readTopology(int cpu, const char *file) {
   std::ifstream stream("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + file);

@@ -71,7 +71,21 @@ struct Expr {
   Arguments arguments;
 };
 
-enum class StmtKind { Data, Output, If, For, Set, SetBlock, Macro, CallBlock, FilterBlock, With, Scope, Break, Continue };
+enum class StmtKind {
+  Data,
+  Output,
+  If,
+  For,
+  Set,
+  SetBlock,
+  Macro,
+  CallBlock,
+  FilterBlock,
+  With,
+  Scope,
+  Break,
+  Continue
+};
 
 struct Stmt;
 using Body = std::vector<std::unique_ptr<Stmt>>;
@@ -98,13 +112,13 @@ struct Stmt {
   StmtKind kind = StmtKind::Data;
   int line = 1;
   int depth = 1;
-  Value data;                    ///< Data: the text.
-  ExprPtr target;                ///< For, Set, SetBlock.
-  ExprPtr value;                 ///< Output, For (iterable), Set, CallBlock (call), SetBlock and FilterBlock (filters or null).
-  ExprPtr filter;                ///< For: the `if` of the loop.
-  std::vector<Branch> branches;  ///< If.
+  Value data;     ///< Data: the text.
+  ExprPtr target; ///< For, Set, SetBlock.
+  ExprPtr value;  ///< Output, For (iterable), Set, CallBlock (call), SetBlock and FilterBlock (filters or null).
+  ExprPtr filter; ///< For: the `if` of the loop.
+  std::vector<Branch> branches;                      ///< If.
   std::vector<std::pair<ExprPtr, ExprPtr>> bindings; ///< With.
-  Body body, otherwise;          ///< otherwise: For's else.
+  Body body, otherwise;                              ///< otherwise: For's else.
   std::unique_ptr<MacroDef> macro;
   bool recursive = false, usesLoop = false;
 };

@@ -13,10 +13,13 @@ namespace fusec::text::jinja {
 namespace {
 
 /// Names that Python's own machinery defines on every object; the sandbox hides them.
-bool isPythonInternal(std::string_view name) { return name.size() > 4 && name.starts_with("__") && name.ends_with("__"); }
+bool isPythonInternal(std::string_view name) {
+  return name.size() > 4 && name.starts_with("__") && name.ends_with("__");
+}
 
 Value unsafe(const Value &value, std::string_view name) {
-  return Value::undefined("access to attribute " + quotePython(name) + " of '" + value.typeName() + "' object is unsafe.");
+  return Value::undefined("access to attribute " + quotePython(name) + " of '" + value.typeName() +
+                          "' object is unsafe.");
 }
 
 Value missingAttribute(const Value &value, std::string_view name) {
@@ -30,36 +33,46 @@ std::string objectTypeName(const Value &value) {
                                                                         {"Macro", "jinja2.runtime."},
                                                                         {"LoopContext", "jinja2.runtime."},
                                                                         {"Markup", "markupsafe."}};
-  if (value.isNone()) return "None";
+  if (value.isNone())
+    return "None";
   std::string name = value.typeName();
   for (const auto &[type, module] : kModules)
-    if (type == name) return std::string(module) + name + " object";
+    if (type == name)
+      return std::string(module) + name + " object";
   return name + " object";
 }
 
 /// Attributes and methods in Python's sense, without items.
 Result<std::optional<Value>> Interpreter::ownAttribute(const Value &value, std::string_view name) {
-  if (isPythonInternal(name) || mutates(value, name)) return std::optional<Value>(unsafe(value, name));
-  if (const NativeRow *method = findMethod(value, name)) return std::optional<Value>(bindMethod(*this, value, *method));
+  if (isPythonInternal(name) || mutates(value, name))
+    return std::optional<Value>(unsafe(value, name));
+  if (const NativeRow *method = findMethod(value, name))
+    return std::optional<Value>(bindMethod(*this, value, *method));
   Object *object = value.asObject();
-  if (!object) return std::optional<Value>();
+  if (!object)
+    return std::optional<Value>();
   FUSEC_ASSIGN_OR_RETURN(std::optional<Value> attribute, object->attribute(*this, name));
-  if (attribute && name.starts_with("_")) return std::optional<Value>(unsafe(value, name));
+  if (attribute && name.starts_with("_"))
+    return std::optional<Value>(unsafe(value, name));
   return attribute;
 }
 
 Result<Value> Interpreter::getAttribute(const Value &value, std::string_view name) {
-  if (value.isUndefined()) return invalidArgument(value.undefinedMessage());
+  if (value.isUndefined())
+    return invalidArgument(value.undefinedMessage());
   FUSEC_ASSIGN_OR_RETURN(std::optional<Value> attribute, ownAttribute(value, name));
-  if (attribute) return std::move(*attribute);
+  if (attribute)
+    return std::move(*attribute);
   if (const Dict *dict = value.asDict())
-    if (const Value *found = dict->find(name)) return *found;
+    if (const Value *found = dict->find(name))
+      return *found;
   return missingAttribute(value, name);
 }
 
 Result<Value> Interpreter::getItem(const Value &value, const Value &key) {
   FUSEC_ASSIGN_OR_RETURN(std::optional<Value> item, subscript(spending, value, key));
-  if (item) return std::move(*item);
+  if (item)
+    return std::move(*item);
   if (const Text *name = key.asText()) {
     FUSEC_ASSIGN_OR_RETURN(std::optional<Value> attribute, ownAttribute(value, name->view()));
     return attribute ? std::move(*attribute) : missingAttribute(value, name->view());
@@ -73,10 +86,13 @@ std::string Macro::display() const {
 }
 
 Result<std::optional<Value>> Macro::attribute(Interpreter &interpreter, std::string_view name) {
-  if (name == "name") return std::optional<Value>(Value::trusted(definition.name));
-  if (name != "arguments") return std::optional<Value>();
+  if (name == "name")
+    return std::optional<Value>(Value::trusted(definition.name));
+  if (name != "arguments")
+    return std::optional<Value>();
   std::vector<Value> names;
-  for (const Parameter &p : definition.parameters) names.push_back(Value::trusted(p.name));
+  for (const Parameter &p : definition.parameters)
+    names.push_back(Value::trusted(p.name));
   FUSEC_ASSIGN_OR_RETURN(Value tuple, makeSequence(interpreter.budget(), SequenceKind::Tuple, std::move(names)));
   return std::optional<Value>(std::move(tuple));
 }

@@ -22,7 +22,7 @@ namespace fusec::text::jinja {
 
 /// Bounds of one rendering.
 struct Limits {
-  int64_t steps = 20'000'000;               ///< Evaluated nodes, loop rounds and compared elements.
+  int64_t steps = 20'000'000;                ///< Evaluated nodes, loop rounds and compared elements.
   int64_t allocatedBytes = int64_t{1} << 29; ///< Bytes of all values built, freed or not.
   int64_t outputBytes = int64_t{1} << 25;    ///< Bytes of the rendered text.
   int depth = 1000;                          ///< Nested evaluations (expressions, statements, macro calls).
@@ -37,7 +37,8 @@ public:
 
   /// Charges `n` steps.
   Status step(int64_t n = 1) {
-    if (overdrawn) return outOfMemory();
+    if (overdrawn)
+      return outOfMemory();
     if (n > stepsLeft)
       return resourceExhausted("the template needs more than " + std::to_string(limits.steps) + " steps");
     stepsLeft -= n;
@@ -46,7 +47,8 @@ public:
   /// Charges `n` bytes of memory before they are allocated.
   Status allocate(int64_t n) {
     overdrawn = overdrawn || n > bytesLeft;
-    if (overdrawn) return outOfMemory();
+    if (overdrawn)
+      return outOfMemory();
     bytesLeft -= n;
     return {};
   }
@@ -60,7 +62,8 @@ public:
 
 private:
   Status outOfMemory() const {
-    return resourceExhausted("the template needs more than " + std::to_string(limits.allocatedBytes) + " bytes of memory");
+    return resourceExhausted("the template needs more than " + std::to_string(limits.allocatedBytes) +
+                             " bytes of memory");
   }
   int64_t stepsLeft;
   int64_t bytesLeft;

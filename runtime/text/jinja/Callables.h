@@ -12,7 +12,9 @@ public:
   std::string typeName() const override { return "Macro"; }
   std::string display() const override;
   bool callable() const override { return true; }
-  Result<Value> call(Interpreter &interpreter, Args args) override { return interpreter.callMacro(definition, closure, std::move(args)); }
+  Result<Value> call(Interpreter &interpreter, Args args) override {
+    return interpreter.callMacro(definition, closure, std::move(args));
+  }
   Result<std::optional<Value>> attribute(Interpreter &interpreter, std::string_view name) override;
 
 private:
@@ -26,7 +28,9 @@ public:
   NativeFunction(const NativeRow &r, Value s) : row(r), self(std::move(s)) {}
   std::string typeName() const override { return "builtin_function_or_method"; }
   bool callable() const override { return true; }
-  Result<Value> call(Interpreter &interpreter, Args args) override { return callNative(row, interpreter, self, std::move(args)); }
+  Result<Value> call(Interpreter &interpreter, Args args) override {
+    return callNative(row, interpreter, self, std::move(args));
+  }
 
 private:
   const NativeRow &row;

@@ -12,7 +12,8 @@ namespace fusec::text::jinja {
 namespace {
 
 Result<Value> dictGet(NativeCall &call) {
-  if (!hashable(*call.get(0))) return invalidArgument("unhashable type: '" + call.get(0)->typeName() + "'");
+  if (!hashable(*call.get(0)))
+    return invalidArgument("unhashable type: '" + call.get(0)->typeName() + "'");
   const Value *found = call.self.asDict()->find(*call.get(0));
   return found ? *found : call.orNone(1);
 }
@@ -24,7 +25,8 @@ Result<Value> dictKeys(NativeCall &call) {
 
 Result<Value> dictValues(NativeCall &call) {
   std::vector<Value> values;
-  for (const auto &entry : call.self.asDict()->entries()) values.push_back(entry.second);
+  for (const auto &entry : call.self.asDict()->entries())
+    values.push_back(entry.second);
   return makeSequence(call.budget(), SequenceKind::DictValues, std::move(values));
 }
 
@@ -56,9 +58,11 @@ Result<Value> listIndex(NativeCall &call) {
   auto normal = [count](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + count : i, 0, count); };
   for (int64_t i = normal(start); i < normal(stop); ++i) {
     FUSEC_ASSIGN_OR_RETURN(bool same, equals(call.budget(), items[static_cast<size_t>(i)], *call.get(0)));
-    if (same) return Value::integer(i);
+    if (same)
+      return Value::integer(i);
   }
-  if (call.self.isTuple()) return invalidArgument("tuple.index(x): x not in tuple");
+  if (call.self.isTuple())
+    return invalidArgument("tuple.index(x): x not in tuple");
   FUSEC_ASSIGN_OR_RETURN(Text shown, toRepr(call.budget(), *call.get(0)));
   return invalidArgument(shown.bytes() + " is not in list");
 }
@@ -69,16 +73,18 @@ Result<Value> isInteger(NativeCall &call) {
 }
 
 constexpr NativeRow kDictMethods[] = {
-    {"copy", "", 0, copySelf},           {"fromkeys", "*", 0, nullptr}, {"get", "key,default,/", 1, dictGet},
-    {"items", "", 0, dictItems},         {"keys", "", 0, dictKeys},     {"values", "", 0, dictValues},
+    {"copy", "", 0, copySelf},   {"fromkeys", "*", 0, nullptr}, {"get", "key,default,/", 1, dictGet},
+    {"items", "", 0, dictItems}, {"keys", "", 0, dictKeys},     {"values", "", 0, dictValues},
 };
 constexpr NativeRow kListMethods[] = {
     {"copy", "", 0, copySelf}, {"count", "value,/", 1, listCount}, {"index", "value,start,stop,/", 1, listIndex}};
-constexpr NativeRow kTupleMethods[] = {{"count", "value,/", 1, listCount}, {"index", "value,start,stop,/", 1, listIndex}};
+constexpr NativeRow kTupleMethods[] = {{"count", "value,/", 1, listCount},
+                                       {"index", "value,start,stop,/", 1, listIndex}};
 constexpr NativeRow kFloatMethods[] = {{"is_integer", "", 0, isInteger}};
 
 constexpr std::string_view kDictMutators[] = {"clear", "pop", "popitem", "setdefault", "update"};
-constexpr std::string_view kListMutators[] = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
+constexpr std::string_view kListMutators[] = {"append", "clear",  "extend",  "insert",
+                                              "pop",    "remove", "reverse", "sort"};
 
 bool listed(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -91,9 +97,12 @@ const NativeRow *findMethod(const Value &value, std::string_view name) {
     const NativeRow *row = findRow(textMethods(), name);
     return row ? row : findRow(textSearchMethods(), name);
   }
-  if (value.isDict()) return findRow(kDictMethods, name);
-  if (value.isList()) return findRow(kListMethods, name);
-  if (value.isTuple() || value.isSequence(SequenceKind::Range)) return findRow(kTupleMethods, name);
+  if (value.isDict())
+    return findRow(kDictMethods, name);
+  if (value.isList())
+    return findRow(kListMethods, name);
+  if (value.isTuple() || value.isSequence(SequenceKind::Range))
+    return findRow(kTupleMethods, name);
   return value.isFloat() ? findRow(kFloatMethods, name) : nullptr;
 }
 

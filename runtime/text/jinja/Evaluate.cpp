@@ -19,35 +19,53 @@ Result<Value> Interpreter::evaluate(const Expr &expr) {
 
 Result<Value> Interpreter::dispatch(const Expr &expr) {
   switch (expr.kind) {
-  case ExprKind::Constant: return expr.value;
-  case ExprKind::BlockContent: return blockContent;
+  case ExprKind::Constant:
+    return expr.value;
+  case ExprKind::BlockContent:
+    return blockContent;
   case ExprKind::Name:
-  case ExprKind::NamespaceRef: return evaluateName(expr);
-  case ExprKind::List: return evaluateItems(expr, SequenceKind::List);
-  case ExprKind::Tuple: return evaluateItems(expr, SequenceKind::Tuple);
-  case ExprKind::Dict: return evaluateDict(expr);
+  case ExprKind::NamespaceRef:
+    return evaluateName(expr);
+  case ExprKind::List:
+    return evaluateItems(expr, SequenceKind::List);
+  case ExprKind::Tuple:
+    return evaluateItems(expr, SequenceKind::Tuple);
+  case ExprKind::Dict:
+    return evaluateDict(expr);
   case ExprKind::Attribute:
-  case ExprKind::Item: return evaluateItem(expr);
-  case ExprKind::Slice: return evaluateSlice(expr);
-  case ExprKind::Call: return evaluateCall(expr);
-  case ExprKind::Filter: return evaluateFilter(expr);
-  case ExprKind::Test: return evaluateTest(expr);
+  case ExprKind::Item:
+    return evaluateItem(expr);
+  case ExprKind::Slice:
+    return evaluateSlice(expr);
+  case ExprKind::Call:
+    return evaluateCall(expr);
+  case ExprKind::Filter:
+    return evaluateFilter(expr);
+  case ExprKind::Test:
+    return evaluateTest(expr);
   case ExprKind::Negate:
   case ExprKind::Positive:
-  case ExprKind::Not: return evaluateUnary(expr);
+  case ExprKind::Not:
+    return evaluateUnary(expr);
   case ExprKind::And:
-  case ExprKind::Or: return evaluateLogical(expr);
-  case ExprKind::Binary: return evaluateBinary(expr);
-  case ExprKind::Concat: return evaluateConcat(expr);
-  case ExprKind::Compare: return evaluateCompare(expr);
-  case ExprKind::Conditional: return evaluateConditional(expr);
+  case ExprKind::Or:
+    return evaluateLogical(expr);
+  case ExprKind::Binary:
+    return evaluateBinary(expr);
+  case ExprKind::Concat:
+    return evaluateConcat(expr);
+  case ExprKind::Compare:
+    return evaluateCompare(expr);
+  case ExprKind::Conditional:
+    return evaluateConditional(expr);
   }
   return internalError("an expression kind without evaluation");
 }
 
 Result<Value> Interpreter::evaluateName(const Expr &expr) {
   for (const Scope *s = scope; s; s = s->parent)
-    if (const Value *found = s->find(expr.name)) return *found;
+    if (const Value *found = s->find(expr.name))
+      return *found;
   return Value::undefined(quotePython(expr.name) + " is undefined");
 }
 
@@ -65,7 +83,8 @@ Result<Value> Interpreter::evaluateDict(const Expr &expr) {
   for (size_t i = 0; i < expr.items.size(); i += 2) {
     FUSEC_ASSIGN_OR_RETURN(Value key, evaluate(*expr.items[i]));
     FUSEC_ASSIGN_OR_RETURN(Value value, evaluate(*expr.items[i + 1]));
-    if (!hashable(key)) return invalidArgument("unhashable type: '" + key.typeName() + "'");
+    if (!hashable(key))
+      return invalidArgument("unhashable type: '" + key.typeName() + "'");
     dict.set(std::move(key), std::move(value));
   }
   return makeDict(spending, std::move(dict));
@@ -73,7 +92,8 @@ Result<Value> Interpreter::evaluateDict(const Expr &expr) {
 
 Result<Value> Interpreter::evaluateItem(const Expr &expr) {
   FUSEC_ASSIGN_OR_RETURN(Value object, evaluate(*expr.items[0]));
-  if (expr.kind == ExprKind::Attribute) return getAttribute(object, expr.attribute);
+  if (expr.kind == ExprKind::Attribute)
+    return getAttribute(object, expr.attribute);
   FUSEC_ASSIGN_OR_RETURN(Value key, evaluate(*expr.items[1]));
   return getItem(object, key);
 }
@@ -103,12 +123,15 @@ Result<Args> Interpreter::evaluateArguments(const Arguments &arguments) {
     FUSEC_ASSIGN_OR_RETURN(Value value, evaluate(*keyword.value));
     args.named.emplace_back(keyword.name, std::move(value));
   }
-  if (!arguments.namedSpread) return args;
+  if (!arguments.namedSpread)
+    return args;
   FUSEC_ASSIGN_OR_RETURN(Value more, evaluate(*arguments.namedSpread));
   const Dict *dict = more.asDict();
-  if (!dict) return invalidArgument("argument after ** must be a mapping, not " + more.typeName());
+  if (!dict)
+    return invalidArgument("argument after ** must be a mapping, not " + more.typeName());
   for (const auto &[key, value] : dict->entries()) {
-    if (!key.isText()) return invalidArgument("keywords must be strings");
+    if (!key.isText())
+      return invalidArgument("keywords must be strings");
     args.named.emplace_back(key.asText()->bytes(), value);
   }
   return args;
@@ -133,21 +156,25 @@ Result<Value> Interpreter::evaluateCall(const Expr &expr) {
 }
 
 Result<Value> Interpreter::call(const Value &callee, Args args) {
-  if (callee.isUndefined()) return invalidArgument(callee.undefinedMessage());
+  if (callee.isUndefined())
+    return invalidArgument(callee.undefinedMessage());
   Object *object = callee.asObject();
-  if (!object || !object->callable()) return invalidArgument("'" + callee.typeName() + "' object is not callable");
+  if (!object || !object->callable())
+    return invalidArgument("'" + callee.typeName() + "' object is not callable");
   return object->call(*this, std::move(args));
 }
 
 Result<Value> Interpreter::applyFilter(const std::string &name, const Value &input, Args args) {
   const NativeRow *row = findFilter(name);
-  if (!row) return invalidArgument("No filter named " + quotePython(name) + " found.");
+  if (!row)
+    return invalidArgument("No filter named " + quotePython(name) + " found.");
   return callNative(*row, *this, input, std::move(args));
 }
 
 Result<bool> Interpreter::applyTest(const std::string &name, const Value &input, Args args) {
   const NativeRow *row = findTest(name);
-  if (!row) return invalidArgument("No test named " + quotePython(name) + " found.");
+  if (!row)
+    return invalidArgument("No test named " + quotePython(name) + " found.");
   FUSEC_ASSIGN_OR_RETURN(Value result, callNative(*row, *this, input, std::move(args)));
   return result.truthy();
 }
@@ -173,7 +200,8 @@ Result<Value> Interpreter::evaluateLogical(const Expr &expr) {
 
 Result<Value> Interpreter::evaluateUnary(const Expr &expr) {
   FUSEC_ASSIGN_OR_RETURN(Value operand, evaluate(*expr.items[0]));
-  if (expr.kind == ExprKind::Not) return Value::boolean(!operand.truthy());
+  if (expr.kind == ExprKind::Not)
+    return Value::boolean(!operand.truthy());
   return expr.kind == ExprKind::Negate ? negate(operand) : positive(operand);
 }
 
@@ -198,7 +226,8 @@ Result<Value> Interpreter::evaluateCompare(const Expr &expr) {
   for (size_t i = 0; i < expr.comparisons.size(); ++i) {
     FUSEC_ASSIGN_OR_RETURN(Value right, evaluate(*expr.items[i + 1]));
     FUSEC_ASSIGN_OR_RETURN(bool holds, compare(spending, expr.comparisons[i], left, right));
-    if (!holds) return Value::boolean(false);
+    if (!holds)
+      return Value::boolean(false);
     left = std::move(right);
   }
   return Value::boolean(true);
@@ -206,8 +235,10 @@ Result<Value> Interpreter::evaluateCompare(const Expr &expr) {
 
 Result<Value> Interpreter::evaluateConditional(const Expr &expr) {
   FUSEC_ASSIGN_OR_RETURN(Value condition, evaluate(*expr.items[1]));
-  if (condition.truthy()) return evaluate(*expr.items[0]);
-  if (expr.items[2]) return evaluate(*expr.items[2]);
+  if (condition.truthy())
+    return evaluate(*expr.items[0]);
+  if (expr.items[2])
+    return evaluate(*expr.items[2]);
   return Value::undefined("the inline if-expression on line " + std::to_string(expr.line) +
                           " evaluated to false and no else section was defined.");
 }

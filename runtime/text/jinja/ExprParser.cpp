@@ -18,8 +18,10 @@ int heightOf(const ExprPtr &e) { return e ? e->depth : 0; }
 
 int heightOf(const Arguments &a) {
   int height = std::max(heightOf(a.spread), heightOf(a.namedSpread));
-  for (const ExprPtr &e : a.positional) height = std::max(height, heightOf(e));
-  for (const Keyword &k : a.named) height = std::max(height, heightOf(k.value));
+  for (const ExprPtr &e : a.positional)
+    height = std::max(height, heightOf(e));
+  for (const Keyword &k : a.named)
+    height = std::max(height, heightOf(k.value));
   return height;
 }
 
@@ -35,7 +37,8 @@ struct ExprParser::OperatorRow {
 };
 
 Status TokenCursor::unexpected(std::string_view expected) const {
-  if (current().kind == TokenKind::End) return fail("unexpected end of template, expected '" + std::string(expected) + "'.");
+  if (current().kind == TokenKind::End)
+    return fail("unexpected end of template, expected '" + std::string(expected) + "'.");
   std::string shown = current().kind == TokenKind::BlockEnd      ? "end of statement block"
                       : current().kind == TokenKind::VariableEnd ? "end of print statement"
                                                                  : current().text;
@@ -45,13 +48,15 @@ Status TokenCursor::unexpected(std::string_view expected) const {
 Status TokenCursor::expectOperator(std::string_view op) { return skipOperator(op) ? Status() : unexpected(op); }
 
 Status TokenCursor::expectKind(TokenKind kind, std::string_view shown) {
-  if (current().kind != kind) return unexpected(shown);
+  if (current().kind != kind)
+    return unexpected(shown);
   next();
   return {};
 }
 
 Result<std::string> TokenCursor::expectName() {
-  if (current().kind != TokenKind::Name) return unexpected("name");
+  if (current().kind != TokenKind::Name)
+    return unexpected("name");
   return next().text;
 }
 
@@ -64,15 +69,18 @@ ExprPtr ExprParser::make(ExprKind kind, int line) const {
 
 Result<ExprPtr> ExprParser::finish(ExprPtr expr) const {
   int height = heightOf(expr->arguments);
-  for (const ExprPtr &item : expr->items) height = std::max(height, heightOf(item));
+  for (const ExprPtr &item : expr->items)
+    height = std::max(height, heightOf(item));
   expr->depth = height + 1;
-  if (expr->depth > kMaxTreeDepth) return tooDeep(expr->line);
+  if (expr->depth > kMaxTreeDepth)
+    return tooDeep(expr->line);
   return expr;
 }
 
 Result<ExprPtr> ExprParser::parseExpression() {
   NestingGuard guard(nesting);
-  if (nesting > kMaxTreeDepth) return tooDeep(cursor.current().line);
+  if (nesting > kMaxTreeDepth)
+    return tooDeep(cursor.current().line);
   return parseConditional();
 }
 
@@ -89,7 +97,8 @@ Result<ExprPtr> ExprParser::parseConditional() {
     ExprPtr otherwise;
     if (cursor.skipName("else")) {
       NestingGuard guard(nesting);
-      if (nesting > kMaxTreeDepth) return tooDeep(line);
+      if (nesting > kMaxTreeDepth)
+        return tooDeep(line);
       FUSEC_ASSIGN_OR_RETURN(otherwise, parseConditional());
     }
     node->items.push_back(std::move(expr));
@@ -120,9 +129,11 @@ Result<ExprPtr> ExprParser::parseOr() { return parseLogical(&ExprParser::parseAn
 Result<ExprPtr> ExprParser::parseAnd() { return parseLogical(&ExprParser::parseNot, "and", ExprKind::And); }
 
 Result<ExprPtr> ExprParser::parseNot() {
-  if (!cursor.current().isName("not")) return parseCompare();
+  if (!cursor.current().isName("not"))
+    return parseCompare();
   NestingGuard guard(nesting);
-  if (nesting > kMaxTreeDepth) return tooDeep(cursor.current().line);
+  if (nesting > kMaxTreeDepth)
+    return tooDeep(cursor.current().line);
   ExprPtr node = make(ExprKind::Not, cursor.next().line);
   FUSEC_ASSIGN_OR_RETURN(ExprPtr operand, parseNot());
   node->items.push_back(std::move(operand));
@@ -130,16 +141,20 @@ Result<ExprPtr> ExprParser::parseNot() {
 }
 
 Result<ExprPtr> ExprParser::parseCompare() {
-  constexpr std::pair<std::string_view, CompareOp> kOperators[] = {{"==", CompareOp::Eq}, {"!=", CompareOp::Ne}, {"<", CompareOp::Lt},
-                                                                   {"<=", CompareOp::Le}, {">", CompareOp::Gt},  {">=", CompareOp::Ge}};
+  constexpr std::pair<std::string_view, CompareOp> kOperators[] = {{"==", CompareOp::Eq}, {"!=", CompareOp::Ne},
+                                                                   {"<", CompareOp::Lt},  {"<=", CompareOp::Le},
+                                                                   {">", CompareOp::Gt},  {">=", CompareOp::Ge}};
   ExprPtr node = make(ExprKind::Compare, cursor.current().line);
   FUSEC_ASSIGN_OR_RETURN(ExprPtr first, parseSum());
   node->items.push_back(std::move(first));
   auto takeOperator = [&]() -> std::optional<CompareOp> {
     for (const auto &[symbol, op] : kOperators)
-      if (cursor.skipOperator(symbol)) return op;
-    if (cursor.skipName("in")) return CompareOp::In;
-    if (!cursor.current().isName("not") || !cursor.look().isName("in")) return std::nullopt;
+      if (cursor.skipOperator(symbol))
+        return op;
+    if (cursor.skipName("in"))
+      return CompareOp::In;
+    if (!cursor.current().isName("not") || !cursor.look().isName("in"))
+      return std::nullopt;
     cursor.next();
     cursor.next();
     return CompareOp::NotIn;
@@ -149,7 +164,8 @@ Result<ExprPtr> ExprParser::parseCompare() {
     node->comparisons.push_back(*op);
     node->items.push_back(std::move(operand));
   }
-  if (node->comparisons.empty()) return std::move(node->items[0]);
+  if (node->comparisons.empty())
+    return std::move(node->items[0]);
   return finish(std::move(node));
 }
 
@@ -157,8 +173,10 @@ Result<ExprPtr> ExprParser::parseBinary(Rule operand, std::initializer_list<Oper
   int line = cursor.current().line;
   FUSEC_ASSIGN_OR_RETURN(ExprPtr left, (this->*operand)());
   while (true) {
-    auto row = std::find_if(operators.begin(), operators.end(), [&](const OperatorRow &o) { return cursor.current().isOperator(o.symbol); });
-    if (row == operators.end()) return left;
+    auto row = std::find_if(operators.begin(), operators.end(),
+                            [&](const OperatorRow &o) { return cursor.current().isOperator(o.symbol); });
+    if (row == operators.end())
+      return left;
     cursor.next();
     ExprPtr node = make(ExprKind::Binary, line);
     node->op = row->op;
@@ -180,7 +198,8 @@ Result<ExprPtr> ExprParser::parseConcat() {
     FUSEC_ASSIGN_OR_RETURN(ExprPtr operand, parseProduct());
     node->items.push_back(std::move(operand));
   } while (cursor.skipOperator("~"));
-  if (node->items.size() == 1) return std::move(node->items[0]);
+  if (node->items.size() == 1)
+    return std::move(node->items[0]);
   return finish(std::move(node));
 }
 
@@ -189,11 +208,14 @@ Result<ExprPtr> ExprParser::parseProduct() {
                      {{"*", BinaryOp::Mul}, {"/", BinaryOp::Div}, {"//", BinaryOp::FloorDiv}, {"%", BinaryOp::Mod}});
 }
 
-Result<ExprPtr> ExprParser::parsePower() { return parseBinary(&ExprParser::parseUnaryWithFilter, {{"**", BinaryOp::Pow}}); }
+Result<ExprPtr> ExprParser::parsePower() {
+  return parseBinary(&ExprParser::parseUnaryWithFilter, {{"**", BinaryOp::Pow}});
+}
 
 Result<ExprPtr> ExprParser::parseUnary(bool withFilter) {
   NestingGuard guard(nesting);
-  if (nesting > kMaxTreeDepth) return tooDeep(cursor.current().line);
+  if (nesting > kMaxTreeDepth)
+    return tooDeep(cursor.current().line);
   ExprPtr expr;
   if (cursor.current().isOperator("-") || cursor.current().isOperator("+")) {
     ExprPtr node = make(cursor.current().text == "-" ? ExprKind::Negate : ExprKind::Positive, cursor.current().line);
@@ -205,15 +227,18 @@ Result<ExprPtr> ExprParser::parseUnary(bool withFilter) {
     FUSEC_ASSIGN_OR_RETURN(expr, parsePrimary());
   }
   FUSEC_ASSIGN_OR_RETURN(expr, parsePostfix(std::move(expr)));
-  if (!withFilter) return expr;
+  if (!withFilter)
+    return expr;
   return parseFilterExpr(std::move(expr));
 }
 
 Result<ExprPtr> ExprParser::parsePrimary() {
   const Token &token = cursor.current();
   switch (token.kind) {
-  case TokenKind::Name: return parseName();
-  case TokenKind::String: return parseStrings();
+  case TokenKind::Name:
+    return parseName();
+  case TokenKind::String:
+    return parseStrings();
   case TokenKind::Integer:
   case TokenKind::Float: {
     ExprPtr node = make(ExprKind::Constant, token.line);
@@ -221,12 +246,17 @@ Result<ExprPtr> ExprParser::parsePrimary() {
     cursor.next();
     return node;
   }
-  case TokenKind::Operator: break;
-  default: return cursor.unexpected("expression");
+  case TokenKind::Operator:
+    break;
+  default:
+    return cursor.unexpected("expression");
   }
-  if (token.text == "[") return parseList();
-  if (token.text == "{") return parseDict();
-  if (!cursor.skipOperator("(")) return cursor.fail("unexpected '" + token.text + "'");
+  if (token.text == "[")
+    return parseList();
+  if (token.text == "{")
+    return parseDict();
+  if (!cursor.skipOperator("("))
+    return cursor.fail("unexpected '" + token.text + "'");
   FUSEC_ASSIGN_OR_RETURN(ExprPtr inside, parseTuple({.parenthesized = true}));
   FUSEC_RETURN_IF_ERROR(cursor.expectOperator(")"));
   return inside;
@@ -259,8 +289,10 @@ Result<ExprPtr> ExprParser::parseStrings() {
 Result<ExprPtr> ExprParser::parseList() {
   ExprPtr node = make(ExprKind::List, cursor.next().line);
   while (!cursor.current().isOperator("]")) {
-    if (!node->items.empty()) FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
-    if (cursor.current().isOperator("]")) break;
+    if (!node->items.empty())
+      FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
+    if (cursor.current().isOperator("]"))
+      break;
     FUSEC_ASSIGN_OR_RETURN(ExprPtr item, parseExpression());
     node->items.push_back(std::move(item));
   }
@@ -271,8 +303,10 @@ Result<ExprPtr> ExprParser::parseList() {
 Result<ExprPtr> ExprParser::parseDict() {
   ExprPtr node = make(ExprKind::Dict, cursor.next().line);
   while (!cursor.current().isOperator("}")) {
-    if (!node->items.empty()) FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
-    if (cursor.current().isOperator("}")) break;
+    if (!node->items.empty())
+      FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
+    if (cursor.current().isOperator("}"))
+      break;
     FUSEC_ASSIGN_OR_RETURN(ExprPtr key, parseExpression());
     FUSEC_RETURN_IF_ERROR(cursor.expectOperator(":"));
     FUSEC_ASSIGN_OR_RETURN(ExprPtr value, parseExpression());
@@ -285,7 +319,8 @@ Result<ExprPtr> ExprParser::parseDict() {
 
 Result<ExprPtr> ExprParser::parseTuple(TupleOptions options) {
   NestingGuard guard(nesting);
-  if (nesting > kMaxTreeDepth) return tooDeep(cursor.current().line);
+  if (nesting > kMaxTreeDepth)
+    return tooDeep(cursor.current().line);
   ExprPtr node = make(ExprKind::Tuple, cursor.current().line);
   bool comma = false;
   auto ended = [&] {
@@ -296,11 +331,14 @@ Result<ExprPtr> ExprParser::parseTuple(TupleOptions options) {
   while (!ended()) {
     FUSEC_ASSIGN_OR_RETURN(ExprPtr item, options.conditional ? parseConditional() : parseOr());
     node->items.push_back(std::move(item));
-    if (!cursor.skipOperator(",")) break;
+    if (!cursor.skipOperator(","))
+      break;
     comma = true;
   }
-  if (!comma && node->items.size() == 1) return std::move(node->items[0]);
-  if (!comma && !options.parenthesized) return cursor.unexpected("expression");
+  if (!comma && node->items.size() == 1)
+    return std::move(node->items[0]);
+  if (!comma && !options.parenthesized)
+    return cursor.unexpected("expression");
   return finish(std::move(node));
 }
 
@@ -308,10 +346,12 @@ Result<ExprPtr> ExprParser::parseTargetItem(bool namespaces) {
   int line = cursor.current().line;
   FUSEC_ASSIGN_OR_RETURN(std::string name, cursor.expectName());
   for (std::string_view reserved : {"true", "false", "none", "True", "False", "None"})
-    if (name == reserved) return TokenCursor::failAt(line, "can't assign to 'const'");
+    if (name == reserved)
+      return TokenCursor::failAt(line, "can't assign to 'const'");
   ExprPtr node = make(ExprKind::Name, line);
   node->name = std::move(name);
-  if (!namespaces || !cursor.skipOperator(".")) return node;
+  if (!namespaces || !cursor.skipOperator("."))
+    return node;
   node->kind = ExprKind::NamespaceRef;
   FUSEC_ASSIGN_OR_RETURN(node->attribute, cursor.expectName());
   return node;
@@ -319,23 +359,29 @@ Result<ExprPtr> ExprParser::parseTargetItem(bool namespaces) {
 
 Result<ExprPtr> ExprParser::parseTarget(bool namespaces, std::string_view endName) {
   NestingGuard guard(nesting);
-  if (nesting > kMaxTreeDepth) return tooDeep(cursor.current().line);
+  if (nesting > kMaxTreeDepth)
+    return tooDeep(cursor.current().line);
   ExprPtr node = make(ExprKind::Tuple, cursor.current().line);
   bool comma = false;
   auto ended = [&] {
     const Token &t = cursor.current();
-    return t.isOperator("=") || t.isOperator(")") || t.kind == TokenKind::BlockEnd || (!endName.empty() && t.isName(endName));
+    return t.isOperator("=") || t.isOperator(")") || t.kind == TokenKind::BlockEnd ||
+           (!endName.empty() && t.isName(endName));
   };
   while (!ended()) {
     bool nested = cursor.skipOperator("(");
     FUSEC_ASSIGN_OR_RETURN(ExprPtr item, nested ? parseTarget(namespaces, {}) : parseTargetItem(namespaces));
-    if (nested) FUSEC_RETURN_IF_ERROR(cursor.expectOperator(")"));
+    if (nested)
+      FUSEC_RETURN_IF_ERROR(cursor.expectOperator(")"));
     node->items.push_back(std::move(item));
-    if (!cursor.skipOperator(",")) break;
+    if (!cursor.skipOperator(","))
+      break;
     comma = true;
   }
-  if (node->items.empty()) return cursor.unexpected("name");
-  if (!comma) return std::move(node->items[0]);
+  if (node->items.empty())
+    return cursor.unexpected("name");
+  if (!comma)
+    return std::move(node->items[0]);
   return finish(std::move(node));
 }
 

@@ -31,7 +31,9 @@ public:
   bool skipOperator(std::string_view op) { return current().isOperator(op) && (next(), true); }
   /// An error that names the current line.
   Status fail(const std::string &what) const { return failAt(current().line, what); }
-  static Status failAt(int line, const std::string &what) { return corruptData("line " + std::to_string(line) + ": " + what); }
+  static Status failAt(int line, const std::string &what) {
+    return corruptData("line " + std::to_string(line) + ": " + what);
+  }
   Status expectOperator(std::string_view op);
   Status expectKind(TokenKind kind, std::string_view shown);
   Result<std::string> expectName();

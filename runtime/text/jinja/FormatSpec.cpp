@@ -29,7 +29,8 @@ int64_t readNumber(std::string_view text, size_t &pos) {
 }
 
 void readAlignment(std::string_view text, size_t &pos, FormatSpec &spec) {
-  if (text.empty()) return;
+  if (text.empty())
+    return;
   size_t fill = decodeAt(text, 0).length;
   if (fill < text.size() && isAlign(text[fill])) {
     spec.fill = text.substr(0, fill);
@@ -47,7 +48,8 @@ std::string digitsInBase(uint64_t value, unsigned base, bool upper) {
   std::string out(buffer, end);
   if (upper)
     for (char &c : out)
-      if (c >= 'a') c = static_cast<char>(c - 'a' + 'A');
+      if (c >= 'a')
+        c = static_cast<char>(c - 'a' + 'A');
   return out;
 }
 
@@ -69,14 +71,22 @@ Result<NumberText> integerText(int64_t value, const FormatSpec &spec) {
   uint64_t magnitude = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
   std::string prefix = signOf(value < 0, spec.sign);
   switch (spec.type) {
-  case 'x': case 'X': return NumberText{prefix + (spec.alternate ? std::string("0") + spec.type : ""), digitsInBase(magnitude, 16, spec.type == 'X')};
-  case 'o': return NumberText{prefix + (spec.alternate ? "0o" : ""), digitsInBase(magnitude, 8, false)};
-  case 'b': return NumberText{prefix + (spec.alternate ? "0b" : ""), digitsInBase(magnitude, 2, false)};
-  case 0: case 'd': case 'n': {
+  case 'x':
+  case 'X':
+    return NumberText{prefix + (spec.alternate ? std::string("0") + spec.type : ""),
+                      digitsInBase(magnitude, 16, spec.type == 'X')};
+  case 'o':
+    return NumberText{prefix + (spec.alternate ? "0o" : ""), digitsInBase(magnitude, 8, false)};
+  case 'b':
+    return NumberText{prefix + (spec.alternate ? "0b" : ""), digitsInBase(magnitude, 2, false)};
+  case 0:
+  case 'd':
+  case 'n': {
     std::string digits = digitsInBase(magnitude, 10, false);
     return NumberText{prefix, spec.grouping ? groupThousands(digits) : digits};
   }
-  default: return invalidArgument(std::string("Unknown format code '") + spec.type + "' for object of type 'int'");
+  default:
+    return invalidArgument(std::string("Unknown format code '") + spec.type + "' for object of type 'int'");
   }
 }
 
@@ -139,7 +149,8 @@ Result<FormatSpec> parseFormatSpec(std::string_view text) {
     bool found = pos < text.size() && choices.find(text[pos]) != std::string_view::npos;
     return found ? text[pos++] : char{0};
   };
-  if (char sign = take("+- ")) spec.sign = sign;
+  if (char sign = take("+- "))
+    spec.sign = sign;
   spec.alternate = take("#") != 0;
   if (take("0") && !spec.align) {
     spec.fill = "0";
@@ -150,24 +161,30 @@ Result<FormatSpec> parseFormatSpec(std::string_view text) {
   if (take(".")) {
     size_t before = pos;
     spec.precision = readNumber(text, pos);
-    if (before == pos) return invalidArgument("Format specifier missing precision");
+    if (before == pos)
+      return invalidArgument("Format specifier missing precision");
   }
-  if (pos < text.size()) spec.type = text[pos++];
-  if (pos != text.size()) return invalidArgument("Invalid format specifier '" + std::string(text) + "'");
+  if (pos < text.size())
+    spec.type = text[pos++];
+  if (pos != text.size())
+    return invalidArgument("Invalid format specifier '" + std::string(text) + "'");
   return spec;
 }
 
 Result<Text> formatValue(Budget &budget, const Value &value, const FormatSpec &spec) {
-  if (spec.width > kMaxField || spec.precision > kMaxPrecision) return resourceExhausted("a format field that wide");
+  if (spec.width > kMaxField || spec.precision > kMaxPrecision)
+    return resourceExhausted("a format field that wide");
   if (value.isNumber() && !(value.isBool() && spec.type == 0)) {
     Result<NumberText> number = value.isFloat() || wantsFloat(spec.type) ? floatText(*value.asDouble(), spec)
                                                                          : integerText(*value.asInt(), spec);
-    if (!number) return number.status();
+    if (!number)
+      return number.status();
     return pad(budget, Text(number->prefix, true), Text(number->digits, true), spec, '>');
   }
   FUSEC_ASSIGN_OR_RETURN(Text text, toText(budget, value));
   if (spec.type != 0 && spec.type != 's')
-    return invalidArgument(std::string("Unknown format code '") + spec.type + "' for object of type '" + value.typeName() + "'");
+    return invalidArgument(std::string("Unknown format code '") + spec.type + "' for object of type '" +
+                           value.typeName() + "'");
   text.markup = false;
   return pad(budget, Text(), spec.precision >= 0 ? firstCharacters(text, spec.precision) : text, spec, '<');
 }

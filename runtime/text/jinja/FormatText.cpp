@@ -16,7 +16,8 @@ public:
   Result<Value> next() {
     if (value.isTuple()) {
       const auto &items = value.asSequence()->items;
-      if (position < items.size()) return items[position++];
+      if (position < items.size())
+        return items[position++];
     } else if (position++ == 0) {
       return value;
     }
@@ -24,13 +25,15 @@ public:
   }
   Result<Value> named(std::string_view key) {
     const Dict *dict = value.asDict();
-    if (!dict) return invalidArgument("format requires a mapping");
+    if (!dict)
+      return invalidArgument("format requires a mapping");
     position = 1;
     const Value *found = dict->find(key);
     return found ? Result<Value>(*found) : invalidArgument(quotePython(key));
   }
   bool leftOver() const {
-    if (value.isTuple()) return position < value.asSequence()->items.size();
+    if (value.isTuple())
+      return position < value.asSequence()->items.size();
     return position == 0 && !value.isDict() && !value.isList();
   }
 
@@ -60,14 +63,21 @@ void readFlags(std::string_view text, size_t &pos, FormatSpec &spec) {
   spec.align = '>';
   bool left = false, zero = false;
   for (; pos < text.size(); ++pos) {
-    if (text[pos] == '-') left = true;
-    else if (text[pos] == '0') zero = true;
-    else if (text[pos] == '#') spec.alternate = true;
-    else if (text[pos] == '+' || (text[pos] == ' ' && spec.sign != '+')) spec.sign = text[pos];
-    else break;
+    if (text[pos] == '-')
+      left = true;
+    else if (text[pos] == '0')
+      zero = true;
+    else if (text[pos] == '#')
+      spec.alternate = true;
+    else if (text[pos] == '+' || (text[pos] == ' ' && spec.sign != '+'))
+      spec.sign = text[pos];
+    else
+      break;
   }
-  if (left) spec.align = '<';
-  else if (zero) spec.fill = "0", spec.align = '=';
+  if (left)
+    spec.align = '<';
+  else if (zero)
+    spec.fill = "0", spec.align = '=';
 }
 
 /// Reads what follows a '%': (key), flags, width, precision, type.
@@ -75,7 +85,8 @@ Result<PercentField> readField(std::string_view text, size_t &pos, PercentArgume
   PercentField field;
   if (pos < text.size() && text[pos] == '(') {
     size_t close = text.find(')', pos);
-    if (close == text.npos) return invalidArgument("incomplete format key");
+    if (close == text.npos)
+      return invalidArgument("incomplete format key");
     field.key = text.substr(pos + 1, close - pos - 1);
     pos = close + 1;
   }
@@ -85,8 +96,10 @@ Result<PercentField> readField(std::string_view text, size_t &pos, PercentArgume
     ++pos;
     FUSEC_ASSIGN_OR_RETURN(field.spec.precision, readCount(text, pos, arguments));
   }
-  while (pos < text.size() && std::string_view("hlL").find(text[pos]) != std::string_view::npos) ++pos;
-  if (pos >= text.size()) return invalidArgument("incomplete format");
+  while (pos < text.size() && std::string_view("hlL").find(text[pos]) != std::string_view::npos)
+    ++pos;
+  if (pos >= text.size())
+    return invalidArgument("incomplete format");
   field.spec.type = text[pos++];
   return field;
 }
@@ -94,10 +107,13 @@ Result<PercentField> readField(std::string_view text, size_t &pos, PercentArgume
 /// %c: a code point, or a text of one character.
 Result<Value> percentCharacter(Budget &budget, const Value &value, FormatSpec &spec) {
   spec.type = 's';
-  if (const Text *text = value.asText(); text && countCodePoints(text->view()) == 1) return value;
+  if (const Text *text = value.asText(); text && countCodePoints(text->view()) == 1)
+    return value;
   auto code = value.asInt();
-  if (!code) return invalidArgument("%c requires int or char");
-  if (*code < 0 || *code > 0x10FFFF) return invalidArgument("%c arg not in range(0x110000)");
+  if (!code)
+    return invalidArgument("%c requires int or char");
+  if (*code < 0 || *code > 0x10FFFF)
+    return invalidArgument("%c arg not in range(0x110000)");
   std::string character;
   appendUtf8(static_cast<char32_t>(*code), character);
   return makeText(budget, Text(std::move(character), true));
@@ -107,21 +123,28 @@ Result<Value> percentOperand(Budget &budget, const Value &value, FormatSpec &spe
   char type = spec.type;
   if (type == 's' || type == 'r' || type == 'a') {
     spec.type = 's';
-    if (spec.fill == "0") spec.fill = " ", spec.align = '>';
+    if (spec.fill == "0")
+      spec.fill = " ", spec.align = '>';
     Result<Text> printed = type == 's' ? toText(budget, value) : toRepr(budget, value);
-    if (!printed) return printed.status();
+    if (!printed)
+      return printed.status();
     return Value::text(std::move(*printed));
   }
-  if (type == 'c') return percentCharacter(budget, value, spec);
-  if (type == 'i' || type == 'u') spec.type = type = 'd';
+  if (type == 'c')
+    return percentCharacter(budget, value, spec);
+  if (type == 'i' || type == 'u')
+    spec.type = type = 'd';
   bool integral = type == 'd' || type == 'x' || type == 'X' || type == 'o';
   if (!integral && std::string_view("eEfFgG").find(type) == std::string_view::npos)
     return invalidArgument(std::string("unsupported format character '") + type + "'");
-  if (value.isUndefined()) return invalidArgument(value.undefinedMessage());
+  if (value.isUndefined())
+    return invalidArgument(value.undefinedMessage());
   if (!value.isNumber())
-    return invalidArgument(integral ? std::string("%") + type + " format: a real number is required, not " + value.typeName()
-                                    : "must be real number, not " + value.typeName());
-  if (value.isFloat() && integral) return Value::integer(static_cast<int64_t>(*value.asDouble()));
+    return invalidArgument(integral
+                               ? std::string("%") + type + " format: a real number is required, not " + value.typeName()
+                               : "must be real number, not " + value.typeName());
+  if (value.isFloat() && integral)
+    return Value::integer(static_cast<int64_t>(*value.asDouble()));
   return value.isBool() ? Value::integer(*value.asInt()) : value;
 }
 
@@ -136,7 +159,8 @@ Result<Value> formatPercent(Budget &budget, const Text &format, const Value &val
     FUSEC_RETURN_IF_ERROR(budget.step());
     size_t mark = std::min(text.find('%', pos), text.size());
     out.append(format, pos, mark);
-    if (mark == text.size()) break;
+    if (mark == text.size())
+      break;
     pos = mark + 1;
     FUSEC_ASSIGN_OR_RETURN(PercentField field, readField(text, pos, arguments));
     if (field.spec.type == '%') {
@@ -148,7 +172,8 @@ Result<Value> formatPercent(Budget &budget, const Text &format, const Value &val
     FUSEC_ASSIGN_OR_RETURN(Text piece, formatValue(budget, printable, field.spec));
     out.append(format.markup ? escapeHtml(piece) : piece);
   }
-  if (arguments.leftOver()) return invalidArgument("not all arguments converted during string formatting");
+  if (arguments.leftOver())
+    return invalidArgument("not all arguments converted during string formatting");
   return makeText(budget, std::move(out));
 }
 
@@ -160,20 +185,23 @@ public:
   BraceFormatter(Interpreter &i, const Args &a) : interpreter(i), args(a) {}
 
   Result<Text> run(const Text &format, int depth) {
-    if (depth > 2) return invalidArgument("Max string recursion exceeded");
+    if (depth > 2)
+      return invalidArgument("Max string recursion exceeded");
     std::string_view text = format.view();
     Text out;
     for (size_t pos = 0; pos < text.size();) {
       FUSEC_RETURN_IF_ERROR(interpreter.budget().step());
       size_t mark = std::min(text.find_first_of("{}", pos), text.size());
       out.append(format, pos, mark);
-      if (mark == text.size()) break;
+      if (mark == text.size())
+        break;
       if (mark + 1 < text.size() && text[mark + 1] == text[mark]) { // "{{" and "}}" stand for one brace.
         out.append(format, mark, mark + 1);
         pos = mark + 2;
         continue;
       }
-      if (text[mark] == '}') return invalidArgument("Single '}' encountered in format string");
+      if (text[mark] == '}')
+        return invalidArgument("Single '}' encountered in format string");
       FUSEC_ASSIGN_OR_RETURN(size_t close, closingBrace(text, mark));
       FUSEC_ASSIGN_OR_RETURN(Text piece, field(format.slice(mark + 1, close), depth));
       out.append(piece);
@@ -187,9 +215,11 @@ private:
     int level = 0;
     for (size_t i = open; i < text.size(); ++i) {
       level += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
-      if (level == 0) return i;
+      if (level == 0)
+        return i;
     }
-    return invalidArgument(open + 1 == text.size() ? "Single '{' encountered in format string" : "expected '}' before end of string");
+    return invalidArgument(open + 1 == text.size() ? "Single '{' encountered in format string"
+                                                   : "expected '}' before end of string");
   }
 
   Result<Text> field(const Text &body, int depth) {
@@ -198,18 +228,21 @@ private:
     FUSEC_ASSIGN_OR_RETURN(Value value, lookUp(text.substr(0, nameEnd)));
     size_t pos = nameEnd;
     if (pos < text.size() && text[pos] == '!') {
-      if (pos + 1 >= text.size()) return invalidArgument("end of string while looking for conversion specifier");
+      if (pos + 1 >= text.size())
+        return invalidArgument("end of string while looking for conversion specifier");
       char conversion = text[pos + 1];
       if (conversion != 's' && conversion != 'r')
         return invalidArgument(std::string("Unknown conversion specifier ") + conversion);
       auto converted = conversion == 'r' ? toRepr(interpreter.budget(), value) : toText(interpreter.budget(), value);
-      if (!converted) return converted.status();
+      if (!converted)
+        return converted.status();
       value = Value::text(std::move(*converted));
       pos += 2;
     }
     FormatSpec spec;
     if (pos < text.size()) {
-      if (text[pos] != ':') return invalidArgument("expected ':' after conversion specifier");
+      if (text[pos] != ':')
+        return invalidArgument("expected ':' after conversion specifier");
       FUSEC_ASSIGN_OR_RETURN(Text specText, run(body.slice(pos + 1, text.size()), depth + 1));
       FUSEC_ASSIGN_OR_RETURN(spec, parseFormatSpec(specText.view()));
     }
@@ -221,11 +254,13 @@ private:
   Result<Value> root(std::string_view name) {
     if (name.empty() || isDigits(name)) {
       size_t index = name.empty() ? automatic++ : name.size() > 6 ? SIZE_MAX : std::stoul(std::string(name));
-      if (index < args.positional.size()) return args.positional[index];
+      if (index < args.positional.size())
+        return args.positional[index];
       return invalidArgument("tuple index out of range");
     }
     for (const auto &[key, value] : args.named)
-      if (key == name) return value;
+      if (key == name)
+        return value;
     return invalidArgument(quotePython(name));
   }
 
@@ -236,9 +271,11 @@ private:
     while (pos < name.size()) {
       bool byIndex = name[pos] == '[';
       size_t end = byIndex ? name.find(']', pos) : std::min(name.find_first_of(".[", pos + 1), name.size());
-      if (end == name.npos) return invalidArgument("Missing ']' in format string");
+      if (end == name.npos)
+        return invalidArgument("Missing ']' in format string");
       std::string step(name.substr(pos + 1, end - pos - 1));
-      Value key = byIndex && isDigits(step) && step.size() < 10 ? Value::integer(std::stol(step)) : Value::trusted(step);
+      Value key =
+          byIndex && isDigits(step) && step.size() < 10 ? Value::integer(std::stol(step)) : Value::trusted(step);
       FUSEC_ASSIGN_OR_RETURN(value, byIndex ? interpreter.getItem(value, key) : interpreter.getAttribute(value, step));
       pos = byIndex ? end + 1 : end;
     }

@@ -13,8 +13,10 @@ constexpr int64_t kMaxRange = 100'000; // Jinja's sandbox has the same bound.
 constexpr size_t kMaxDateBytes = 4096;
 
 Result<int64_t> wholeNumber(const Value &v) {
-  if (auto i = v.asInt()) return *i;
-  if (v.isUndefined()) return invalidArgument(v.undefinedMessage());
+  if (auto i = v.asInt())
+    return *i;
+  if (v.isUndefined())
+    return invalidArgument(v.undefinedMessage());
   return invalidArgument("'" + v.typeName() + "' object cannot be interpreted as an integer");
 }
 
@@ -27,13 +29,16 @@ Result<Value> range(NativeCall &call) {
     FUSEC_ASSIGN_OR_RETURN(bounds[args.size() == 1 ? 1 : i], wholeNumber(args[i]));
   }
   auto [start, stop, step] = bounds;
-  if (step == 0) return invalidArgument("range() arg 3 must not be zero");
+  if (step == 0)
+    return invalidArgument("range() arg 3 must not be zero");
   std::vector<Value> items;
   for (int64_t i = start; step > 0 ? i < stop : i > stop;) {
     if (static_cast<int64_t>(items.size()) == kMaxRange)
-      return invalidArgument("Range too big. The sandbox blocks ranges larger than MAX_RANGE (" + std::to_string(kMaxRange) + ").");
+      return invalidArgument("Range too big. The sandbox blocks ranges larger than MAX_RANGE (" +
+                             std::to_string(kMaxRange) + ").");
     items.push_back(Value::integer(i));
-    if (__builtin_add_overflow(i, step, &i)) break;
+    if (__builtin_add_overflow(i, step, &i))
+      break;
   }
   FUSEC_RETURN_IF_ERROR(call.budget().step(static_cast<int64_t>(items.size())));
   return makeSequence(call.budget(), SequenceKind::Range, std::move(items));
@@ -49,13 +54,17 @@ Status fillDict(NativeCall &call, Dict &dict) {
       FUSEC_ASSIGN_OR_RETURN(std::vector<Value> pairs, iterate(call.budget(), source));
       for (const Value &pair : pairs) {
         FUSEC_ASSIGN_OR_RETURN(std::vector<Value> both, iterate(call.budget(), pair));
-        if (both.size() != 2) return invalidArgument("dictionary update sequence element has length " + std::to_string(both.size()) + "; 2 is required");
-        if (!hashable(both[0])) return invalidArgument("unhashable type: '" + both[0].typeName() + "'");
+        if (both.size() != 2)
+          return invalidArgument("dictionary update sequence element has length " + std::to_string(both.size()) +
+                                 "; 2 is required");
+        if (!hashable(both[0]))
+          return invalidArgument("unhashable type: '" + both[0].typeName() + "'");
         dict.set(both[0], both[1]);
       }
     }
   }
-  for (const auto &[name, value] : call.rest.named) dict.set(Value::trusted(name), value);
+  for (const auto &[name, value] : call.rest.named)
+    dict.set(Value::trusted(name), value);
   return call.budget().allocate(static_cast<int64_t>(dict.size() * sizeof(Dict::Entry)));
 }
 
@@ -88,13 +97,19 @@ Result<Value> formatTime(NativeCall &call) {
       continue;
     }
     char directive = ++i < format->size() ? format->bytes()[i] : '\0';
-    if (directive == '-' && i + 1 < format->size()) pattern += "%-", directive = format->bytes()[++i];
-    else if (directive != 'f' && directive != 'z' && directive != 'Z') pattern += '%';
-    if (directive == '\0' || kKnown.find(directive) == kKnown.npos) return invalidArgument("unknown strftime directive in " + quotePython(format->view()));
-    if (directive == 'f') pattern += "000000";
-    else if (directive != 'z' && directive != 'Z') pattern += directive;
+    if (directive == '-' && i + 1 < format->size())
+      pattern += "%-", directive = format->bytes()[++i];
+    else if (directive != 'f' && directive != 'z' && directive != 'Z')
+      pattern += '%';
+    if (directive == '\0' || kKnown.find(directive) == kKnown.npos)
+      return invalidArgument("unknown strftime directive in " + quotePython(format->view()));
+    if (directive == 'f')
+      pattern += "000000";
+    else if (directive != 'z' && directive != 'Z')
+      pattern += directive;
   }
-  if (pattern.size() > kMaxDateBytes / 8) return resourceExhausted("a strftime format that long");
+  if (pattern.size() > kMaxDateBytes / 8)
+    return resourceExhausted("a strftime format that long");
   char buffer[kMaxDateBytes];
   std::tm now = call.interpreter.now();
   size_t length = std::strftime(buffer, sizeof buffer, pattern.c_str(), &now);
@@ -129,16 +144,21 @@ private:
 };
 
 Result<std::optional<Value>> Cycler::attribute(Interpreter &interpreter, std::string_view name) {
-  if (name == "current") return std::optional<Value>(choices[position]);
+  if (name == "current")
+    return std::optional<Value>(choices[position]);
   Value (*action)(Object &) = nullptr;
-  if (name == "next") action = [](Object &o) { return static_cast<Cycler &>(o).take(); };
-  if (name == "reset") action = [](Object &o) { return static_cast<Cycler &>(o).reset(), Value::none(); };
-  if (!action) return std::optional<Value>();
+  if (name == "next")
+    action = [](Object &o) { return static_cast<Cycler &>(o).take(); };
+  if (name == "reset")
+    action = [](Object &o) { return static_cast<Cycler &>(o).reset(), Value::none(); };
+  if (!action)
+    return std::optional<Value>();
   return std::optional<Value>(Value::object(interpreter.own(std::make_unique<Action>(action, *this))));
 }
 
 Result<Value> newCycler(NativeCall &call) {
-  if (call.rest.positional.empty()) return invalidArgument("at least one item has to be provided");
+  if (call.rest.positional.empty())
+    return invalidArgument("at least one item has to be provided");
   return Value::object(call.interpreter.own(std::make_unique<Cycler>(std::move(call.rest.positional))));
 }
 
@@ -148,7 +168,9 @@ public:
   explicit Joiner(Value s) : separator(std::move(s)) {}
   std::string typeName() const override { return "Joiner"; }
   bool callable() const override { return true; }
-  Result<Value> call(Interpreter &, Args) override { return std::exchange(used, true) ? separator : Value::trusted(""); }
+  Result<Value> call(Interpreter &, Args) override {
+    return std::exchange(used, true) ? separator : Value::trusted("");
+  }
 
 private:
   Value separator;
@@ -161,9 +183,12 @@ Result<Value> newJoiner(NativeCall &call) {
 }
 
 constexpr NativeRow kGlobals[] = {
-    {"cycler", "*", 0, newCycler},          {"dict", "*", 0, newDict},
-    {"joiner", "sep", 0, newJoiner},        {"namespace", "*", 0, newNamespace},
-    {"raise_exception", "message", 1, raiseException}, {"range", "*", 0, range},
+    {"cycler", "*", 0, newCycler},
+    {"dict", "*", 0, newDict},
+    {"joiner", "sep", 0, newJoiner},
+    {"namespace", "*", 0, newNamespace},
+    {"raise_exception", "message", 1, raiseException},
+    {"range", "*", 0, range},
     {"strftime_now", "format", 1, formatTime},
 };
 

@@ -12,7 +12,8 @@ namespace fusec::text::jinja {
 
 const Value *Scope::find(std::string_view name) const {
   for (const auto &[key, value] : variables)
-    if (key == name) return &value;
+    if (key == name)
+      return &value;
   return nullptr;
 }
 
@@ -47,19 +48,22 @@ Result<Text> Interpreter::render(const Body &body, const Dict &context) {
     scope->set(row.name, bindMethod(*this, Value::none(), row));
   ScopeGuard variables(*this, scope);
   for (const auto &[key, value] : context.entries())
-    if (const Text *name = key.asText()) scope->set(name->view(), value);
+    if (const Text *name = key.asText())
+      scope->set(name->view(), value);
   ScopeGuard top(*this, scope);
   Text text;
   output = &text;
   Result<Flow> flow = run(body);
-  if (!flow) return flow.status().withContext("line " + std::to_string(line));
+  if (!flow)
+    return flow.status().withContext("line " + std::to_string(line));
   return text;
 }
 
 Result<Interpreter::Flow> Interpreter::run(const Body &body) {
   for (const auto &stmt : body) {
     FUSEC_ASSIGN_OR_RETURN(Flow flow, execute(*stmt));
-    if (flow != Flow::Next) return flow;
+    if (flow != Flow::Next)
+      return flow;
   }
   return Flow::Next;
 }
@@ -69,28 +73,46 @@ Result<Interpreter::Flow> Interpreter::execute(const Stmt &stmt) {
   FUSEC_RETURN_IF_ERROR(spending.step());
   Status status;
   switch (stmt.kind) {
-  case StmtKind::Data: status = emit(stmt.data); break;
+  case StmtKind::Data:
+    status = emit(stmt.data);
+    break;
   case StmtKind::Output: {
     FUSEC_ASSIGN_OR_RETURN(Value value, evaluate(*stmt.value));
     status = emit(value);
     break;
   }
-  case StmtKind::If: return executeIf(stmt);
+  case StmtKind::If:
+    return executeIf(stmt);
   case StmtKind::For: {
     FUSEC_ASSIGN_OR_RETURN(Value items, evaluate(*stmt.value));
     return executeFor(stmt, items, 0);
   }
-  case StmtKind::Set: status = executeSet(stmt); break;
-  case StmtKind::SetBlock: status = executeSetBlock(stmt); break;
-  case StmtKind::Macro: status = executeMacro(stmt); break;
-  case StmtKind::CallBlock: status = executeCallBlock(stmt); break;
-  case StmtKind::FilterBlock: status = executeFilterBlock(stmt); break;
-  case StmtKind::With: return executeWith(stmt);
-  case StmtKind::Scope: return executeScope(stmt.body);
-  case StmtKind::Break: return Flow::Break;
-  case StmtKind::Continue: return Flow::Continue;
+  case StmtKind::Set:
+    status = executeSet(stmt);
+    break;
+  case StmtKind::SetBlock:
+    status = executeSetBlock(stmt);
+    break;
+  case StmtKind::Macro:
+    status = executeMacro(stmt);
+    break;
+  case StmtKind::CallBlock:
+    status = executeCallBlock(stmt);
+    break;
+  case StmtKind::FilterBlock:
+    status = executeFilterBlock(stmt);
+    break;
+  case StmtKind::With:
+    return executeWith(stmt);
+  case StmtKind::Scope:
+    return executeScope(stmt.body);
+  case StmtKind::Break:
+    return Flow::Break;
+  case StmtKind::Continue:
+    return Flow::Continue;
   }
-  if (!status.ok()) return status;
+  if (!status.ok())
+    return status;
   return Flow::Next;
 }
 
@@ -102,7 +124,8 @@ Status Interpreter::emit(const Value &value) {
     output->append(printed);
   }
   if (static_cast<int64_t>(output->size()) > spending.limits.outputBytes)
-    return resourceExhausted("the rendered text is longer than " + std::to_string(spending.limits.outputBytes) + " bytes");
+    return resourceExhausted("the rendered text is longer than " + std::to_string(spending.limits.outputBytes) +
+                             " bytes");
   return {};
 }
 
@@ -113,7 +136,8 @@ Result<Interpreter::Flow> Interpreter::executeIf(const Stmt &stmt) {
       FUSEC_ASSIGN_OR_RETURN(Value condition, evaluate(*branch.condition));
       taken = condition.truthy();
     }
-    if (taken) return run(branch.body);
+    if (taken)
+      return run(branch.body);
   }
   return Flow::Next;
 }
@@ -123,7 +147,8 @@ Result<Interpreter::Flow> Interpreter::executeFor(const Stmt &stmt, const Value 
   auto loop = std::make_unique<Loop>(stmt, scope, std::move(source), loopDepth);
   Loop &running = *loop;
   // Only a body that mentions `loop` can keep the object beyond this statement.
-  if (stmt.usesLoop) own(std::move(loop));
+  if (stmt.usesLoop)
+    own(std::move(loop));
   return runRounds(stmt, running);
 }
 
@@ -131,21 +156,26 @@ Result<Interpreter::Flow> Interpreter::runRounds(const Stmt &stmt, Loop &loop) {
   bool any = false;
   while (true) {
     FUSEC_ASSIGN_OR_RETURN(bool more, loop.advance(*this));
-    if (!more) break;
+    if (!more)
+      break;
     any = true;
     ScopeGuard round(*this, loop.outerScope());
-    if (stmt.usesLoop) scope->set("loop", Value::object(&loop));
+    if (stmt.usesLoop)
+      scope->set("loop", Value::object(&loop));
     FUSEC_RETURN_IF_ERROR(assign(*stmt.target, loop.current()));
     FUSEC_ASSIGN_OR_RETURN(Flow flow, run(stmt.body));
-    if (flow == Flow::Break) break;
+    if (flow == Flow::Break)
+      break;
   }
-  if (any) return Flow::Next;
+  if (any)
+    return Flow::Next;
   ScopeGuard guard(*this, loop.outerScope());
   return run(stmt.otherwise);
 }
 
 Result<bool> Interpreter::loopAccepts(const Stmt &stmt, Scope *outer, const Value &item) {
-  if (!stmt.filter) return true;
+  if (!stmt.filter)
+    return true;
   ScopeGuard guard(*this, outer);
   FUSEC_RETURN_IF_ERROR(assign(*stmt.target, item));
   FUSEC_ASSIGN_OR_RETURN(Value passes, evaluate(*stmt.filter));
@@ -153,7 +183,8 @@ Result<bool> Interpreter::loopAccepts(const Stmt &stmt, Scope *outer, const Valu
 }
 
 Result<Value> Interpreter::callLoop(const Stmt &stmt, Scope *outer, const Value &items, int64_t loopDepth) {
-  if (++depth > spending.limits.depth) return resourceExhausted("the template recurses deeper than " + std::to_string(spending.limits.depth));
+  if (++depth > spending.limits.depth)
+    return resourceExhausted("the template recurses deeper than " + std::to_string(spending.limits.depth));
   Text text;
   Text *previousOutput = std::exchange(output, &text);
   Scope *previousScope = std::exchange(scope, outer);
@@ -161,7 +192,8 @@ Result<Value> Interpreter::callLoop(const Stmt &stmt, Scope *outer, const Value 
   output = previousOutput;
   scope = previousScope;
   --depth;
-  if (!flow) return flow.status();
+  if (!flow)
+    return flow.status();
   return makeText(spending, std::move(text));
 }
 
@@ -171,25 +203,30 @@ Status Interpreter::executeSet(const Stmt &stmt) {
 }
 
 Status Interpreter::assign(const Expr &target, Value value) {
-  if (target.kind == ExprKind::Tuple) return unpack(target, value);
+  if (target.kind == ExprKind::Tuple)
+    return unpack(target, value);
   if (target.kind == ExprKind::Name) {
     scope->set(target.name, std::move(value));
     return {};
   }
   FUSEC_ASSIGN_OR_RETURN(Value holder, evaluateName(target));
   Namespace *space = holder.asObject() ? holder.asObject()->asNamespace() : nullptr;
-  if (!space) return invalidArgument("cannot assign attribute on non-namespace object");
+  if (!space)
+    return invalidArgument("cannot assign attribute on non-namespace object");
   space->content.set(Value::trusted(target.attribute), std::move(value));
   return {};
 }
 
 Status Interpreter::unpack(const Expr &target, const Value &value) {
-  if (!iterable(value)) return invalidArgument("cannot unpack non-iterable " + value.typeName() + " object");
+  if (!iterable(value))
+    return invalidArgument("cannot unpack non-iterable " + value.typeName() + " object");
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> items, iterate(spending, value));
   size_t wanted = target.items.size();
-  if (items.size() > wanted) return invalidArgument("too many values to unpack (expected " + std::to_string(wanted) + ")");
+  if (items.size() > wanted)
+    return invalidArgument("too many values to unpack (expected " + std::to_string(wanted) + ")");
   if (items.size() < wanted)
-    return invalidArgument("not enough values to unpack (expected " + std::to_string(wanted) + ", got " + std::to_string(items.size()) + ")");
+    return invalidArgument("not enough values to unpack (expected " + std::to_string(wanted) + ", got " +
+                           std::to_string(items.size()) + ")");
   for (size_t i = 0; i < wanted; ++i)
     FUSEC_RETURN_IF_ERROR(assign(*target.items[i], std::move(items[i])));
   return {};
@@ -200,7 +237,8 @@ Result<Value> Interpreter::capture(const Body &body) {
   Text *previous = std::exchange(output, &text);
   Result<Flow> flow = executeScope(body);
   output = previous;
-  if (!flow) return flow.status();
+  if (!flow)
+    return flow.status();
   return makeText(spending, std::move(text));
 }
 
@@ -270,11 +308,13 @@ Result<Value> Interpreter::callMacro(const MacroDef &macro, Scope *closure, Args
   {
     ScopeGuard guard(*this, closure);
     status = bindMacro(macro, std::move(args), *scope);
-    if (status.ok()) status = run(macro.body).status();
+    if (status.ok())
+      status = run(macro.body).status();
   }
   output = previous;
   depth -= kFrameWeight;
-  if (!status.ok()) return status;
+  if (!status.ok())
+    return status;
   return makeText(spending, std::move(text));
 }
 
@@ -283,7 +323,8 @@ namespace {
 /// Takes the named argument out of the list.
 std::optional<Value> takeNamed(Args &args, std::string_view name) {
   for (size_t i = 0; i < args.named.size(); ++i) {
-    if (args.named[i].first != name) continue;
+    if (args.named[i].first != name)
+      continue;
     Value value = std::move(args.named[i].second);
     args.named.erase(args.named.begin() + static_cast<std::ptrdiff_t>(i));
     return value;
@@ -299,11 +340,14 @@ Status Interpreter::bindMacro(const MacroDef &macro, Args args, Scope &frame) {
   for (size_t i = 0; i < macro.parameters.size(); ++i) {
     const Parameter &parameter = macro.parameters[i];
     explicitCaller = explicitCaller || parameter.name == "caller";
-    std::optional<Value> given = i < args.positional.size() ? std::optional(args.positional[i]) : takeNamed(args, parameter.name);
+    std::optional<Value> given =
+        i < args.positional.size() ? std::optional(args.positional[i]) : takeNamed(args, parameter.name);
     if (!given && parameter.fallback) {
       FUSEC_ASSIGN_OR_RETURN(given, evaluate(*parameter.fallback));
     }
-    frame.set(parameter.name, given ? std::move(*given) : Value::undefined("parameter " + quotePython(parameter.name) + " was not provided"));
+    frame.set(parameter.name, given
+                                  ? std::move(*given)
+                                  : Value::undefined("parameter " + quotePython(parameter.name) + " was not provided"));
   }
   if (macro.usesCaller && !explicitCaller) {
     std::optional<Value> caller = takeNamed(args, "caller");
@@ -311,11 +355,13 @@ Status Interpreter::bindMacro(const MacroDef &macro, Args args, Scope &frame) {
   }
   if (macro.usesKwargs) {
     Dict named;
-    for (auto &[name, value] : args.named) named.set(Value::trusted(name), value);
+    for (auto &[name, value] : args.named)
+      named.set(Value::trusted(name), value);
     FUSEC_ASSIGN_OR_RETURN(Value kwargs, makeDict(spending, std::move(named)));
     frame.set("kwargs", std::move(kwargs));
   } else if (std::any_of(args.named.begin(), args.named.end(), [](const auto &n) { return n.first == "caller"; })) {
-    return invalidArgument("macro " + shown + " was invoked with two values for the special caller argument. This is most likely a bug.");
+    return invalidArgument("macro " + shown +
+                           " was invoked with two values for the special caller argument. This is most likely a bug.");
   } else if (!args.named.empty()) {
     return invalidArgument("macro " + shown + " takes no keyword argument " + quotePython(args.named[0].first));
   }
@@ -325,7 +371,8 @@ Status Interpreter::bindMacro(const MacroDef &macro, Args args, Scope &frame) {
     FUSEC_ASSIGN_OR_RETURN(Value varargs, makeSequence(spending, SequenceKind::Tuple, std::move(more)));
     frame.set("varargs", std::move(varargs));
   } else if (args.positional.size() > used) {
-    return invalidArgument("macro " + shown + " takes not more than " + std::to_string(macro.parameters.size()) + " argument(s)");
+    return invalidArgument("macro " + shown + " takes not more than " + std::to_string(macro.parameters.size()) +
+                           " argument(s)");
   }
   return {};
 }

@@ -29,17 +29,20 @@ Value withoutCase(const Value &key, const KeyRule &rule) {
 } // namespace
 
 Result<Value> attributeOf(Interpreter &interpreter, const Value &item, const Value &path, const Value *fallback) {
-  if (path.isNone()) return item;
+  if (path.isNone())
+    return item;
   std::vector<Value> steps;
   if (const Text *text = path.asText()) {
-    for (const Text &part : splitText(*text, ".", -1)) steps.push_back(pathStep(part));
+    for (const Text &part : splitText(*text, ".", -1))
+      steps.push_back(pathStep(part));
   } else {
     steps.push_back(path);
   }
   Value value = item;
   for (const Value &step : steps) {
     FUSEC_ASSIGN_OR_RETURN(value, interpreter.getItem(value, step));
-    if (value.isUndefined() && fallback && !fallback->isNone()) value = *fallback;
+    if (value.isUndefined() && fallback && !fallback->isNone())
+      value = *fallback;
   }
   return value;
 }
@@ -51,7 +54,8 @@ Result<Value> itemKey(Interpreter &interpreter, const Value &item, const KeyRule
 
 Result<Value> sortKey(Interpreter &interpreter, const Value &item, const KeyRule &rule) {
   const Text *paths = rule.attribute.asText();
-  if (!paths || paths->view().find(',') == std::string_view::npos) return itemKey(interpreter, item, rule);
+  if (!paths || paths->view().find(',') == std::string_view::npos)
+    return itemKey(interpreter, item, rule);
   std::vector<Value> keys;
   for (const Text &path : splitText(*paths, ",", -1)) {
     FUSEC_ASSIGN_OR_RETURN(Value key, attributeOf(interpreter, item, Value::text(path), rule.fallback));
@@ -72,7 +76,8 @@ Status sortByKey(Interpreter &interpreter, std::vector<Value> &items, const KeyR
     return compare(interpreter.budget(), CompareOp::Lt, keys[descending ? b : a], keys[descending ? a : b]);
   }));
   std::vector<Value> sorted;
-  for (size_t i : order) sorted.push_back(std::move(items[i]));
+  for (size_t i : order)
+    sorted.push_back(std::move(items[i]));
   items = std::move(sorted);
   return {};
 }

@@ -21,20 +21,25 @@ std::string normalizeSource(std::string_view source) {
       continue;
     }
     out += '\n';
-    if (i + 1 < source.size() && source[i + 1] == '\n') ++i;
+    if (i + 1 < source.size() && source[i + 1] == '\n')
+      ++i;
   }
-  if (!out.empty() && out.back() == '\n') out.pop_back();
+  if (!out.empty() && out.back() == '\n')
+    out.pop_back();
   return out;
 }
 
 bool isDigitChar(char c) { return c >= '0' && c <= '9'; }
-bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+bool isNameStart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
 bool isNameChar(char c) { return isNameStart(c) || isDigitChar(c); }
 
 size_t skipSpace(std::string_view s, size_t pos) {
   while (pos < s.size()) {
     CodePoint c = decodeAt(s, pos);
-    if (!isSpace(c.value) || !c.valid) break;
+    if (!isSpace(c.value) || !c.valid)
+      break;
     pos += c.length;
   }
   return pos;
@@ -45,7 +50,8 @@ std::string_view stripRight(std::string_view s) {
   for (size_t pos = 0; pos < s.size();) {
     CodePoint c = decodeAt(s, pos);
     pos += c.length;
-    if (!c.valid || !isSpace(c.value)) keep = pos;
+    if (!c.valid || !isSpace(c.value))
+      keep = pos;
   }
   return s.substr(0, keep);
 }
@@ -64,14 +70,17 @@ public:
 private:
   Status fail(const std::string &what) const { return corruptData("line " + std::to_string(line) + ": " + what); }
   char at(size_t i) const { return i < source.size() ? source[i] : '\0'; }
-  bool startsWith(size_t i, std::string_view what) const { return i <= source.size() && source.substr(i, what.size()) == what; }
+  bool startsWith(size_t i, std::string_view what) const {
+    return i <= source.size() && source.substr(i, what.size()) == what;
+  }
 
   Token &push(TokenKind kind, std::string text) {
     tokens.push_back({kind, line, std::move(text), 0, 0});
     return tokens.back();
   }
   void advanceTo(size_t end) {
-    line += static_cast<int>(std::count(source.begin() + static_cast<std::ptrdiff_t>(pos), source.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+    line += static_cast<int>(std::count(source.begin() + static_cast<std::ptrdiff_t>(pos),
+                                        source.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     lineStarting = end > pos ? source[end - 1] == '\n' : lineStarting;
     pos = end;
   }
@@ -79,7 +88,8 @@ private:
   /// Text up to the next tag, then that tag.
   Status lexText() {
     size_t tag = pos;
-    while ((tag = source.find('{', tag)) != source.npos && std::string_view("%{#").find(at(tag + 1)) == std::string_view::npos)
+    while ((tag = source.find('{', tag)) != source.npos &&
+           std::string_view("%{#").find(at(tag + 1)) == std::string_view::npos)
       ++tag;
     if (tag == source.npos) {
       push(TokenKind::Data, std::string(source.substr(pos)));
@@ -98,16 +108,20 @@ private:
     } else if (sign != '+' && mayStripLine) {
       size_t lineStart = text.rfind('\n') + 1; // npos + 1 = 0: no line break in this text.
       bool blank = lineStart < text.size() && skipSpace(text, lineStart) == text.size();
-      if ((lineStart > 0 || lineStarting) && blank) text = text.substr(0, lineStart);
+      if ((lineStart > 0 || lineStarting) && blank)
+        text = text.substr(0, lineStart);
     }
-    if (!text.empty()) push(TokenKind::Data, std::string(text));
+    if (!text.empty())
+      push(TokenKind::Data, std::string(text));
   }
 
   Status lexTag(size_t body) {
     char type = at(pos + 1);
-    if (type == '#') return lexComment(body);
+    if (type == '#')
+      return lexComment(body);
     if (type == '%') {
-      if (size_t end = rawBegin(body)) return lexRaw(end);
+      if (size_t end = rawBegin(body))
+        return lexRaw(end);
       push(TokenKind::BlockBegin, "{%");
     } else {
       push(TokenKind::VariableBegin, "{{");
@@ -118,9 +132,12 @@ private:
 
   /// End of a closing tag at `i`, with the whitespace it takes along; 0 if there is none.
   size_t closingEnd(size_t i, std::string_view close, bool trims) const {
-    if (at(i) == '-' && startsWith(i + 1, close)) return skipSpace(source, i + 1 + close.size());
-    if (trims && at(i) == '+' && startsWith(i + 1, close)) return i + 1 + close.size();
-    if (!startsWith(i, close)) return 0;
+    if (at(i) == '-' && startsWith(i + 1, close))
+      return skipSpace(source, i + 1 + close.size());
+    if (trims && at(i) == '+' && startsWith(i + 1, close))
+      return i + 1 + close.size();
+    if (!startsWith(i, close))
+      return 0;
     size_t end = i + close.size();
     return trims && at(end) == '\n' ? end + 1 : end;
   }
@@ -137,9 +154,11 @@ private:
   /// End of `{% raw %}` whose inside starts at `body`; 0 when the tag is another one.
   size_t rawBegin(size_t body) const {
     size_t i = skipSpace(source, body);
-    if (!startsWith(i, "raw")) return 0;
+    if (!startsWith(i, "raw"))
+      return 0;
     i = skipSpace(source, i + 3);
-    if (at(i) == '-' && startsWith(i + 1, "%}")) return skipSpace(source, i + 3);
+    if (at(i) == '-' && startsWith(i + 1, "%}"))
+      return skipSpace(source, i + 3);
     return startsWith(i, "%}") ? i + 2 : 0;
   }
 
@@ -148,9 +167,11 @@ private:
     for (size_t open = source.find("{%", begin); open != source.npos; open = source.find("{%", open + 1)) {
       char sign = at(open + 2) == '-' || at(open + 2) == '+' ? at(open + 2) : '\0';
       size_t i = skipSpace(source, open + (sign ? 3 : 2));
-      if (!startsWith(i, "endraw")) continue;
+      if (!startsWith(i, "endraw"))
+        continue;
       size_t end = closingEnd(skipSpace(source, i + 6), "%}", true);
-      if (!end) continue;
+      if (!end)
+        continue;
       emitText(source.substr(begin, open - begin), sign, true);
       advanceTo(end);
       return {};
@@ -178,15 +199,19 @@ private:
       return {};
     }
     char c = source[pos];
-    if (isDigitChar(c)) return lexNumber();
-    if (isNameStart(c)) return lexName();
-    if (c == '\'' || c == '"') return lexString();
+    if (isDigitChar(c))
+      return lexNumber();
+    if (isNameStart(c))
+      return lexName();
+    if (c == '\'' || c == '"')
+      return lexString();
     return lexOperator();
   }
 
   Status lexName() {
     size_t end = pos;
-    while (end < source.size() && isNameChar(source[end])) ++end;
+    while (end < source.size() && isNameChar(source[end]))
+      ++end;
     push(TokenKind::Name, std::string(source.substr(pos, end - pos)));
     advanceTo(end);
     return {};
@@ -196,9 +221,11 @@ private:
     size_t end = pos + 1;
     while (end < source.size() && source[end] != source[pos])
       end += source[end] == '\\' ? 2 : 1;
-    if (end >= source.size()) return fail("unexpected char " + std::string(1, source[pos]) + " (a string without end)");
+    if (end >= source.size())
+      return fail("unexpected char " + std::string(1, source[pos]) + " (a string without end)");
     Result<std::string> decoded = decodeStringLiteral(source.substr(pos + 1, end - pos - 1));
-    if (!decoded) return fail(decoded.status().message());
+    if (!decoded)
+      return fail(decoded.status().message());
     push(TokenKind::String, std::move(*decoded));
     advanceTo(end + 1);
     return {};
@@ -206,18 +233,21 @@ private:
 
   /// End of digits with single underscores between them, from `i` on.
   size_t digitsEnd(size_t i) const {
-    while (isDigitChar(at(i)) || (at(i) == '_' && isDigitChar(at(i + 1)))) ++i;
+    while (isDigitChar(at(i)) || (at(i) == '_' && isDigitChar(at(i + 1))))
+      ++i;
     return i;
   }
   size_t exponentEnd(size_t i) const {
-    if (at(i) != 'e' && at(i) != 'E') return i;
+    if (at(i) != 'e' && at(i) != 'E')
+      return i;
     size_t digits = i + (at(i + 1) == '+' || at(i + 1) == '-' ? 2 : 1);
     return isDigitChar(at(digits)) ? digitsEnd(digits) : i;
   }
 
   Status lexNumber() {
     size_t whole = digitsEnd(pos), end = whole;
-    if (at(whole) == '.' && isDigitChar(at(whole + 1))) end = digitsEnd(whole + 1);
+    if (at(whole) == '.' && isDigitChar(at(whole + 1)))
+      end = digitsEnd(whole + 1);
     end = exponentEnd(end);
     bool afterDot = pos > 0 && source[pos - 1] == '.'; // "a.0.1" is two subscripts.
     return end != whole && !afterDot ? pushFloat(end) : pushInteger(whole);
@@ -239,9 +269,11 @@ private:
     int base = 10;
     size_t digitsFrom = pos;
     for (auto [letter, value] : kBases)
-      if (source[pos] == '0' && (at(pos + 1) | 0x20) == letter) base = value, digitsFrom = pos + 2;
+      if (source[pos] == '0' && (at(pos + 1) | 0x20) == letter)
+        base = value, digitsFrom = pos + 2;
     if (base != 10)
-      for (end = digitsFrom; std::isxdigit(static_cast<unsigned char>(at(end))) || at(end) == '_';) ++end;
+      for (end = digitsFrom; std::isxdigit(static_cast<unsigned char>(at(end))) || at(end) == '_';)
+        ++end;
     std::string digits(source.substr(digitsFrom, end - digitsFrom));
     std::erase(digits, '_');
     int64_t value = 0;
@@ -257,7 +289,8 @@ private:
     constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", "<=", ">=", "+", "-", "/", "*", "%", "~", "[",
                                                "]",  "(",  ")",  "{",  "}",  "<",  ">", "=", ".", ":", "|", ",", ";"};
     for (std::string_view op : kOperators) {
-      if (!startsWith(pos, op)) continue;
+      if (!startsWith(pos, op))
+        continue;
       FUSEC_RETURN_IF_ERROR(balance(op[0]));
       push(TokenKind::Operator, std::string(op));
       advanceTo(pos + op.size());
@@ -268,10 +301,14 @@ private:
 
   Status balance(char c) {
     constexpr std::string_view kOpen = "([{", kClose = ")]}";
-    if (size_t open = kOpen.find(c); open != kOpen.npos) brackets += kClose[open];
-    if (kClose.find(c) == kClose.npos) return {};
-    if (brackets.empty()) return fail(std::string("unexpected '") + c + "'");
-    if (brackets.back() != c) return fail(std::string("unexpected '") + c + "', expected '" + brackets.back() + "'");
+    if (size_t open = kOpen.find(c); open != kOpen.npos)
+      brackets += kClose[open];
+    if (kClose.find(c) == kClose.npos)
+      return {};
+    if (brackets.empty())
+      return fail(std::string("unexpected '") + c + "'");
+    if (brackets.back() != c)
+      return fail(std::string("unexpected '") + c + "', expected '" + brackets.back() + "'");
     brackets.pop_back();
     return {};
   }
@@ -288,7 +325,8 @@ private:
 } // namespace
 
 Result<std::vector<Token>> tokenize(std::string_view source) {
-  if (!isValidUtf8(source)) return corruptData("the template is not valid UTF-8");
+  if (!isValidUtf8(source))
+    return corruptData("the template is not valid UTF-8");
   return Lexer(normalizeSource(source)).run();
 }
 

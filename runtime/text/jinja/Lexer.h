@@ -17,7 +17,19 @@
 
 namespace fusec::text::jinja {
 
-enum class TokenKind { Data, BlockBegin, BlockEnd, VariableBegin, VariableEnd, Name, String, Integer, Float, Operator, End };
+enum class TokenKind {
+  Data,
+  BlockBegin,
+  BlockEnd,
+  VariableBegin,
+  VariableEnd,
+  Name,
+  String,
+  Integer,
+  Float,
+  Operator,
+  End
+};
 
 struct Token {
   TokenKind kind = TokenKind::End;

@@ -10,7 +10,8 @@ namespace {
 
 Result<Value> loopCycle(NativeCall &call) {
   const auto &choices = call.rest.positional;
-  if (choices.empty()) return invalidArgument("no items for cycling given");
+  if (choices.empty())
+    return invalidArgument("no items for cycling given");
   auto &loop = static_cast<Loop &>(*call.self.asObject());
   return choices[static_cast<size_t>(loop.position()) % choices.size()];
 }
@@ -60,7 +61,8 @@ Result<bool> Loop::fetch(Interpreter &interpreter, size_t count) {
     const Value &item = source[looked++];
     FUSEC_RETURN_IF_ERROR(interpreter.budget().step());
     FUSEC_ASSIGN_OR_RETURN(bool passes, interpreter.loopAccepts(stmt, outer, item));
-    if (passes) accepted.push_back(item);
+    if (passes)
+      accepted.push_back(item);
   }
   return accepted.size() >= count;
 }
@@ -80,7 +82,8 @@ Result<Value> Loop::neighbour(Interpreter &interpreter, int64_t offset, const ch
   int64_t at = index0 + offset;
   FUSEC_ASSIGN_OR_RETURN(bool exists, fetch(interpreter, static_cast<size_t>(at + 1)));
   exists = exists && at >= 0;
-  if (!missing) return exists ? Value::boolean(true) : Value::none();
+  if (!missing)
+    return exists ? Value::boolean(true) : Value::none();
   return exists ? accepted[static_cast<size_t>(at)] : Value::undefined(missing);
 }
 
@@ -97,13 +100,15 @@ Result<Value> Loop::changed(Interpreter &interpreter, std::vector<Value> values)
 Result<Value> Loop::call(Interpreter &interpreter, Args args) {
   if (!stmt.recursive)
     return invalidArgument("The loop must have the 'recursive' marker to be called recursively.");
-  if (args.positional.size() != 1) return invalidArgument("loop() takes exactly one argument");
+  if (args.positional.size() != 1)
+    return invalidArgument("loop() takes exactly one argument");
   return interpreter.callLoop(stmt, outer, args.positional[0], depth0 + 1);
 }
 
 Result<std::optional<Value>> Loop::attribute(Interpreter &interpreter, std::string_view name) {
   for (const LoopAttribute &row : kLoopAttributes) {
-    if (row.name != name) continue;
+    if (row.name != name)
+      continue;
     FUSEC_ASSIGN_OR_RETURN(Value value, row.read(*this, interpreter));
     return std::optional<Value>(std::move(value));
   }

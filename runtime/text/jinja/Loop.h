@@ -16,7 +16,8 @@ struct Scope;
 
 class Loop final : public Object {
 public:
-  Loop(const Stmt &s, Scope *o, std::vector<Value> items, int64_t d) : stmt(s), outer(o), source(std::move(items)), depth0(d) {}
+  Loop(const Stmt &s, Scope *o, std::vector<Value> items, int64_t d)
+      : stmt(s), outer(o), source(std::move(items)), depth0(d) {}
 
   std::string typeName() const override { return "LoopContext"; }
   bool callable() const override { return true; }

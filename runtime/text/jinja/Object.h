@@ -27,7 +27,9 @@ public:
   /// str(object).
   virtual std::string display() const { return "<" + typeName() + " object>"; }
   virtual bool callable() const { return false; }
-  virtual Result<Value> call(Interpreter &, Args) { return invalidArgument("'" + typeName() + "' object is not callable"); }
+  virtual Result<Value> call(Interpreter &, Args) {
+    return invalidArgument("'" + typeName() + "' object is not callable");
+  }
   /// nullopt when there is no such attribute.
   virtual Result<std::optional<Value>> attribute(Interpreter &, std::string_view) { return std::optional<Value>(); }
   /// Items for a `for`; nullopt when the object cannot be iterated.

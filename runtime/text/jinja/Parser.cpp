@@ -14,7 +14,8 @@ using StmtPtr = std::unique_ptr<Stmt>;
 int heightOf(const ExprPtr &e) { return e ? e->depth : 0; }
 int heightOf(const Body &body) {
   int height = 0;
-  for (const StmtPtr &s : body) height = std::max(height, s->depth);
+  for (const StmtPtr &s : body)
+    height = std::max(height, s->depth);
   return height;
 }
 
@@ -25,7 +26,8 @@ public:
   Result<Body> run() {
     Body body;
     FUSEC_RETURN_IF_ERROR(parseUntil({}, body));
-    if (!expressions.unknownNames().empty()) return expressions.unknownNames().front();
+    if (!expressions.unknownNames().empty())
+      return expressions.unknownNames().front();
     return body;
   }
 
@@ -46,22 +48,28 @@ private:
   }
 
   Result<StmtPtr> finish(StmtPtr stmt) const {
-    int height = std::max({heightOf(stmt->target), heightOf(stmt->value), heightOf(stmt->filter), heightOf(stmt->body), heightOf(stmt->otherwise)});
-    for (const Branch &b : stmt->branches) height = std::max({height, heightOf(b.condition), heightOf(b.body)});
-    for (const auto &[target, value] : stmt->bindings) height = std::max(height, heightOf(value));
+    int height = std::max({heightOf(stmt->target), heightOf(stmt->value), heightOf(stmt->filter), heightOf(stmt->body),
+                           heightOf(stmt->otherwise)});
+    for (const Branch &b : stmt->branches)
+      height = std::max({height, heightOf(b.condition), heightOf(b.body)});
+    for (const auto &[target, value] : stmt->bindings)
+      height = std::max(height, heightOf(value));
     if (stmt->macro) {
       height = std::max(height, heightOf(stmt->macro->body));
-      for (const Parameter &p : stmt->macro->parameters) height = std::max(height, heightOf(p.fallback));
+      for (const Parameter &p : stmt->macro->parameters)
+        height = std::max(height, heightOf(p.fallback));
     }
     stmt->depth = height + 1;
     if (stmt->depth > kMaxTreeDepth)
-      return TokenCursor::failAt(stmt->line, "the template nests statements deeper than " + std::to_string(kMaxTreeDepth));
+      return TokenCursor::failAt(stmt->line,
+                                 "the template nests statements deeper than " + std::to_string(kMaxTreeDepth));
     return stmt;
   }
 
   /// Statements up to a tag named in `ends`, whose name token becomes current; up to the end without `ends`.
   Status parseUntil(EndNames ends, Body &body) {
-    if (++nesting > kMaxTreeDepth) return cursor.fail("the template nests statements deeper than " + std::to_string(kMaxTreeDepth));
+    if (++nesting > kMaxTreeDepth)
+      return cursor.fail("the template nests statements deeper than " + std::to_string(kMaxTreeDepth));
     while (cursor.current().kind != TokenKind::End) {
       if (cursor.current().kind == TokenKind::BlockBegin) {
         cursor.next();
@@ -75,13 +83,15 @@ private:
       body.push_back(std::move(stmt));
     }
     --nesting;
-    if (ends.size() == 0) return {};
+    if (ends.size() == 0)
+      return {};
     return cursor.fail("Unexpected end of template. Jinja was looking for the following tags: " + listed(ends) + ".");
   }
 
   static std::string listed(EndNames names) {
     std::string out;
-    for (std::string_view name : names) out += (out.empty() ? "'" : " or '") + std::string(name) + "'";
+    for (std::string_view name : names)
+      out += (out.empty() ? "'" : " or '") + std::string(name) + "'";
     return out;
   }
 
@@ -109,7 +119,8 @@ private:
     FUSEC_RETURN_IF_ERROR(cursor.expectKind(TokenKind::BlockEnd, "end of statement block"));
     FUSEC_RETURN_IF_ERROR(parseUntil(ends, body));
     const Token &end = cursor.next();
-    if (endName) *endName = end.text;
+    if (endName)
+      *endName = end.text;
     return {};
   }
   /// A body with its own frame: unknown filters in it are errors at once.
@@ -141,7 +152,8 @@ private:
   Result<StmtPtr> parseFor() {
     StmtPtr stmt = make(StmtKind::For);
     FUSEC_ASSIGN_OR_RETURN(stmt->target, expressions.parseTarget(false, "in"));
-    if (!cursor.skipName("in")) return cursor.unexpected("in");
+    if (!cursor.skipName("in"))
+      return cursor.unexpected("in");
     FUSEC_ASSIGN_OR_RETURN(stmt->value, expressions.parseTuple({.conditional = false, .endName = "recursive"}));
     if (cursor.skipName("if")) {
       FUSEC_ASSIGN_OR_RETURN(stmt->filter, expressions.parseExpression());
@@ -153,7 +165,8 @@ private:
     FUSEC_RETURN_IF_ERROR(parseFrame({"endfor", "else"}, stmt->body, &end));
     --loopDepth;
     stmt->usesLoop = stmt->recursive || expressions.timesSeen("loop") != loopsBefore;
-    if (end == "else") FUSEC_RETURN_IF_ERROR(parseFrame({"endfor"}, stmt->otherwise));
+    if (end == "else")
+      FUSEC_RETURN_IF_ERROR(parseFrame({"endfor"}, stmt->otherwise));
     return finish(std::move(stmt));
   }
 
@@ -165,7 +178,8 @@ private:
       return finish(std::move(stmt));
     }
     stmt->kind = StmtKind::SetBlock;
-    FUSEC_ASSIGN_OR_RETURN(stmt->value, expressions.parseFilters(expressions.make(ExprKind::BlockContent, stmt->line), false));
+    FUSEC_ASSIGN_OR_RETURN(stmt->value,
+                           expressions.parseFilters(expressions.make(ExprKind::BlockContent, stmt->line), false));
     FUSEC_RETURN_IF_ERROR(parseFrame({"endset"}, stmt->body));
     return finish(std::move(stmt));
   }
@@ -173,7 +187,8 @@ private:
   Status parseSignature(MacroDef &macro) {
     FUSEC_RETURN_IF_ERROR(cursor.expectOperator("("));
     while (!cursor.current().isOperator(")")) {
-      if (!macro.parameters.empty()) FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
+      if (!macro.parameters.empty())
+        FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
       Parameter parameter;
       FUSEC_ASSIGN_OR_RETURN(parameter.name, cursor.expectName());
       if (cursor.skipOperator("=")) {
@@ -210,16 +225,19 @@ private:
   Result<StmtPtr> parseCallBlock() {
     StmtPtr stmt = make(StmtKind::CallBlock);
     stmt->macro = std::make_unique<MacroDef>();
-    if (cursor.current().isOperator("(")) FUSEC_RETURN_IF_ERROR(parseSignature(*stmt->macro));
+    if (cursor.current().isOperator("("))
+      FUSEC_RETURN_IF_ERROR(parseSignature(*stmt->macro));
     FUSEC_ASSIGN_OR_RETURN(stmt->value, expressions.parseExpression());
-    if (stmt->value->kind != ExprKind::Call) return TokenCursor::failAt(stmt->line, "expected call");
+    if (stmt->value->kind != ExprKind::Call)
+      return TokenCursor::failAt(stmt->line, "expected call");
     FUSEC_RETURN_IF_ERROR(parseMacroBody(*stmt->macro, {"endcall"}));
     return finish(std::move(stmt));
   }
 
   Result<StmtPtr> parseFilterBlock() {
     StmtPtr stmt = make(StmtKind::FilterBlock);
-    FUSEC_ASSIGN_OR_RETURN(stmt->value, expressions.parseFilters(expressions.make(ExprKind::BlockContent, stmt->line), true));
+    FUSEC_ASSIGN_OR_RETURN(stmt->value,
+                           expressions.parseFilters(expressions.make(ExprKind::BlockContent, stmt->line), true));
     FUSEC_RETURN_IF_ERROR(parseFrame({"endfilter"}, stmt->body));
     return finish(std::move(stmt));
   }
@@ -227,7 +245,8 @@ private:
   Result<StmtPtr> parseWith() {
     StmtPtr stmt = make(StmtKind::With);
     while (cursor.current().kind != TokenKind::BlockEnd) {
-      if (!stmt->bindings.empty()) FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
+      if (!stmt->bindings.empty())
+        FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
       FUSEC_ASSIGN_OR_RETURN(ExprPtr target, expressions.parseTarget(false, {}));
       FUSEC_RETURN_IF_ERROR(cursor.expectOperator("="));
       FUSEC_ASSIGN_OR_RETURN(ExprPtr value, expressions.parseExpression());
@@ -253,7 +272,8 @@ private:
   }
 
   Result<StmtPtr> parseJump(StmtKind kind) {
-    if (loopDepth == 0) return cursor.fail("'break' and 'continue' belong inside a loop");
+    if (loopDepth == 0)
+      return cursor.fail("'break' and 'continue' belong inside a loop");
     return make(kind);
   }
   Result<StmtPtr> parseBreak() { return parseJump(StmtKind::Break); }
@@ -266,18 +286,27 @@ private:
 };
 
 const Parser::Tag Parser::kTags[] = {
-    {"break", &Parser::parseBreak},         {"call", &Parser::parseCallBlock},   {"continue", &Parser::parseContinue},
-    {"filter", &Parser::parseFilterBlock},  {"for", &Parser::parseFor},          {"generation", &Parser::parseGeneration},
-    {"if", &Parser::parseIf},               {"macro", &Parser::parseMacro},      {"print", &Parser::parsePrint},
-    {"set", &Parser::parseSet},             {"with", &Parser::parseWith},
+    {"break", &Parser::parseBreak},
+    {"call", &Parser::parseCallBlock},
+    {"continue", &Parser::parseContinue},
+    {"filter", &Parser::parseFilterBlock},
+    {"for", &Parser::parseFor},
+    {"generation", &Parser::parseGeneration},
+    {"if", &Parser::parseIf},
+    {"macro", &Parser::parseMacro},
+    {"print", &Parser::parsePrint},
+    {"set", &Parser::parseSet},
+    {"with", &Parser::parseWith},
 };
 
 Result<StmtPtr> Parser::parseTag() {
-  if (cursor.current().kind != TokenKind::Name) return cursor.fail("tag name expected");
+  if (cursor.current().kind != TokenKind::Name)
+    return cursor.fail("tag name expected");
   std::string name = cursor.current().text;
   int line = cursor.current().line;
   for (const Tag &tag : kTags) {
-    if (tag.name != name) continue;
+    if (tag.name != name)
+      continue;
     cursor.next();
     FUSEC_ASSIGN_OR_RETURN(StmtPtr stmt, (this->*tag.handler)());
     stmt->line = line;

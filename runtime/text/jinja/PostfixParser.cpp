@@ -39,7 +39,8 @@ Result<ExprPtr> ExprParser::parseDot(ExprPtr object) {
   int line = cursor.next().line;
   const Token &token = cursor.current();
   bool byNumber = token.kind == TokenKind::Integer;
-  if (token.kind != TokenKind::Name && !byNumber) return cursor.fail("expected name or number");
+  if (token.kind != TokenKind::Name && !byNumber)
+    return cursor.fail("expected name or number");
   ExprPtr node = make(byNumber ? ExprKind::Item : ExprKind::Attribute, line);
   node->items.push_back(std::move(object));
   if (byNumber) {
@@ -58,7 +59,8 @@ Result<ExprPtr> ExprParser::parseSubscript(ExprPtr object) {
   if (!cursor.current().isOperator(":")) {
     FUSEC_ASSIGN_OR_RETURN(first, parseExpression());
   }
-  if (cursor.current().isOperator(":")) return parseSlice(std::move(object), std::move(first), line);
+  if (cursor.current().isOperator(":"))
+    return parseSlice(std::move(object), std::move(first), line);
   ExprPtr key = std::move(first);
   if (cursor.current().isOperator(",")) { // x[a, b]: the key is a tuple.
     ExprPtr tuple = make(ExprKind::Tuple, line);
@@ -103,8 +105,10 @@ Status ExprParser::parseArguments(Arguments &out) {
   FUSEC_RETURN_IF_ERROR(cursor.expectOperator("("));
   bool first = true;
   while (!cursor.current().isOperator(")")) {
-    if (!first) FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
-    if (cursor.current().isOperator(")")) break;
+    if (!first)
+      FUSEC_RETURN_IF_ERROR(cursor.expectOperator(","));
+    if (cursor.current().isOperator(")"))
+      break;
     FUSEC_RETURN_IF_ERROR(parseArgument(out));
     first = false;
   }
@@ -115,19 +119,23 @@ Status ExprParser::parseArguments(Arguments &out) {
 Status ExprParser::parseArgument(Arguments &out) {
   const Status wrong = cursor.fail("invalid syntax for function call expression");
   if (cursor.skipOperator("*")) {
-    if (out.spread || out.namedSpread) return wrong;
+    if (out.spread || out.namedSpread)
+      return wrong;
     FUSEC_ASSIGN_OR_RETURN(out.spread, parseExpression());
   } else if (cursor.skipOperator("**")) {
-    if (out.namedSpread) return wrong;
+    if (out.namedSpread)
+      return wrong;
     FUSEC_ASSIGN_OR_RETURN(out.namedSpread, parseExpression());
   } else if (cursor.current().kind == TokenKind::Name && cursor.look().isOperator("=")) {
-    if (out.namedSpread) return wrong;
+    if (out.namedSpread)
+      return wrong;
     Keyword keyword{cursor.next().text, nullptr};
     cursor.next();
     FUSEC_ASSIGN_OR_RETURN(keyword.value, parseExpression());
     out.named.push_back(std::move(keyword));
   } else {
-    if (out.spread || out.namedSpread || !out.named.empty()) return wrong;
+    if (out.spread || out.namedSpread || !out.named.empty())
+      return wrong;
     FUSEC_ASSIGN_OR_RETURN(ExprPtr value, parseExpression());
     out.positional.push_back(std::move(value));
   }
@@ -148,9 +156,11 @@ Result<ExprPtr> ExprParser::parseFilters(ExprPtr input, bool startInline) {
     startInline = false;
     ExprPtr node = make(ExprKind::Filter, cursor.current().line);
     FUSEC_ASSIGN_OR_RETURN(node->name, parseDottedName());
-    if (!soft && !findFilter(node->name)) unknown.push_back(TokenCursor::failAt(node->line, "No filter named '" + node->name + "'."));
+    if (!soft && !findFilter(node->name))
+      unknown.push_back(TokenCursor::failAt(node->line, "No filter named '" + node->name + "'."));
     node->items.push_back(std::move(input));
-    if (cursor.current().isOperator("(")) FUSEC_RETURN_IF_ERROR(parseArguments(node->arguments));
+    if (cursor.current().isOperator("("))
+      FUSEC_RETURN_IF_ERROR(parseArguments(node->arguments));
     FUSEC_ASSIGN_OR_RETURN(input, finish(std::move(node)));
   }
   return input;
@@ -160,22 +170,26 @@ Result<ExprPtr> ExprParser::parseTest(ExprPtr input) {
   ExprPtr node = make(ExprKind::Test, cursor.next().line);
   bool negated = cursor.skipName("not");
   FUSEC_ASSIGN_OR_RETURN(node->name, parseDottedName());
-  if (!soft && !findTest(node->name)) unknown.push_back(TokenCursor::failAt(node->line, "No test named '" + node->name + "'."));
+  if (!soft && !findTest(node->name))
+    unknown.push_back(TokenCursor::failAt(node->line, "No test named '" + node->name + "'."));
   node->items.push_back(std::move(input));
   const Token &token = cursor.current();
-  bool startsOperand = token.kind == TokenKind::Name || token.kind == TokenKind::String || token.kind == TokenKind::Integer ||
-                       token.kind == TokenKind::Float || token.isOperator("[") || token.isOperator("{");
+  bool startsOperand = token.kind == TokenKind::Name || token.kind == TokenKind::String ||
+                       token.kind == TokenKind::Integer || token.kind == TokenKind::Float || token.isOperator("[") ||
+                       token.isOperator("{");
   if (token.isOperator("(")) {
     FUSEC_RETURN_IF_ERROR(parseArguments(node->arguments));
   } else if (startsOperand && !token.isName("else") && !token.isName("or") && !token.isName("and")) {
-    if (token.isName("is")) return cursor.fail("You cannot chain multiple tests with is");
+    if (token.isName("is"))
+      return cursor.fail("You cannot chain multiple tests with is");
     FUSEC_ASSIGN_OR_RETURN(ExprPtr operand, parsePrimary());
     FUSEC_ASSIGN_OR_RETURN(operand, parsePostfix(std::move(operand)));
     node->arguments.positional.push_back(std::move(operand));
   }
   int line = node->line;
   FUSEC_ASSIGN_OR_RETURN(ExprPtr test, finish(std::move(node)));
-  if (!negated) return test;
+  if (!negated)
+    return test;
   ExprPtr inverse = make(ExprKind::Not, line);
   inverse->items.push_back(std::move(test));
   return finish(std::move(inverse));

@@ -15,7 +15,8 @@ Result<std::vector<Value>> items(NativeCall &call) { return iterate(call.budget(
 
 /// map and select look at a value only when it is true: `none|map(...)` is empty.
 Result<std::vector<Value>> itemsOfTruthy(NativeCall &call) {
-  if (!call.self.truthy()) return std::vector<Value>();
+  if (!call.self.truthy())
+    return std::vector<Value>();
   return items(call);
 }
 
@@ -38,7 +39,8 @@ Result<Value> toList(NativeCall &call) {
 
 Result<Value> first(NativeCall &call) {
   Sequence *s = call.self.asSequence();
-  if (s && s->oneShot()) return s->next < s->items.size() ? s->items[s->next++] : Value::undefined("No first item, sequence was empty.");
+  if (s && s->oneShot())
+    return s->next < s->items.size() ? s->items[s->next++] : Value::undefined("No first item, sequence was empty.");
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
   return values.empty() ? Value::undefined("No first item, sequence was empty.") : values.front();
 }
@@ -52,14 +54,17 @@ Result<std::vector<Value>> reversible(NativeCall &call) {
 }
 
 Result<Value> last(NativeCall &call) {
-  if (call.self.isUndefined()) return Value::undefined("No last item, sequence was empty.");
+  if (call.self.isUndefined())
+    return Value::undefined("No last item, sequence was empty.");
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, reversible(call));
   return values.empty() ? Value::undefined("No last item, sequence was empty.") : values.back();
 }
 
 Result<Value> reverse(NativeCall &call) {
-  if (call.self.isText()) return slice(call.budget(), call.self, Value::none(), Value::none(), Value::integer(-1));
-  if (!iterable(call.self)) return invalidArgument("argument must be iterable");
+  if (call.self.isText())
+    return slice(call.budget(), call.self, Value::none(), Value::none(), Value::integer(-1));
+  if (!iterable(call.self))
+    return invalidArgument("argument must be iterable");
   const Sequence *s = call.self.asSequence();
   bool oneShot = s && s->oneShot();
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
@@ -77,17 +82,21 @@ Result<Value> join(NativeCall &call) {
       FUSEC_ASSIGN_OR_RETURN(item, attributeOf(call.interpreter, item, *call.get(1), nullptr));
     }
     FUSEC_ASSIGN_OR_RETURN(Text text, toText(call.budget(), item));
-    if (i) FUSEC_RETURN_IF_ERROR(call.budget().allocate(static_cast<int64_t>(separator.size())));
-    if (i) out.append(separator);
+    if (i)
+      FUSEC_RETURN_IF_ERROR(call.budget().allocate(static_cast<int64_t>(separator.size())));
+    if (i)
+      out.append(separator);
     out.append(text);
   }
   return makeText(call.budget(), std::move(out));
 }
 
 Result<Value> pairs(NativeCall &call) {
-  if (call.self.isUndefined()) return generator(call, {});
+  if (call.self.isUndefined())
+    return generator(call, {});
   const Dict *dict = call.self.asDict();
-  if (!dict) return invalidArgument("Can only get item pairs from a mapping.");
+  if (!dict)
+    return invalidArgument("Can only get item pairs from a mapping.");
   std::vector<Value> out;
   for (const auto &[key, value] : dict->entries()) {
     FUSEC_ASSIGN_OR_RETURN(Value pair, makeSequence(call.budget(), SequenceKind::Tuple, {key, value}));
@@ -103,18 +112,23 @@ Result<Value> map(NativeCall &call) {
   if (args.positional.empty()) {
     const Value *attribute = nullptr, *otherwise = nullptr;
     for (const auto &[name, value] : args.named) {
-      if (name == "attribute") attribute = &value;
-      else if (name == "default") otherwise = &value;
-      else return invalidArgument("Unexpected keyword argument " + quotePython(name));
+      if (name == "attribute")
+        attribute = &value;
+      else if (name == "default")
+        otherwise = &value;
+      else
+        return invalidArgument("Unexpected keyword argument " + quotePython(name));
     }
-    if (!attribute) return invalidArgument("map requires a filter argument");
+    if (!attribute)
+      return invalidArgument("map requires a filter argument");
     for (Value &value : values) {
       FUSEC_ASSIGN_OR_RETURN(value, attributeOf(call.interpreter, value, *attribute, otherwise));
     }
     return generator(call, std::move(values));
   }
   const Text *name = args.positional[0].asText();
-  if (!name) return invalidArgument("map requires a filter name, not " + args.positional[0].typeName());
+  if (!name)
+    return invalidArgument("map requires a filter name, not " + args.positional[0].typeName());
   Args more{{args.positional.begin() + 1, args.positional.end()}, args.named};
   for (Value &value : values) {
     FUSEC_ASSIGN_OR_RETURN(value, call.interpreter.applyFilter(name->bytes(), value, more));
@@ -126,10 +140,12 @@ Result<Value> map(NativeCall &call) {
 template <bool wanted, bool byAttribute> Result<Value> select(NativeCall &call) {
   const auto &args = call.rest.positional;
   size_t at = byAttribute ? 1 : 0;
-  if (byAttribute && args.empty()) return invalidArgument("Missing parameter for attribute name");
+  if (byAttribute && args.empty())
+    return invalidArgument("Missing parameter for attribute name");
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, itemsOfTruthy(call));
   Args more;
-  if (args.size() > at) more = {{args.begin() + static_cast<std::ptrdiff_t>(at) + 1, args.end()}, call.rest.named};
+  if (args.size() > at)
+    more = {{args.begin() + static_cast<std::ptrdiff_t>(at) + 1, args.end()}, call.rest.named};
   std::vector<Value> kept;
   for (const Value &item : values) {
     Value subject = item;
@@ -139,27 +155,33 @@ template <bool wanted, bool byAttribute> Result<Value> select(NativeCall &call) 
     bool passes = subject.truthy();
     if (args.size() > at) {
       const Text *test = args[at].asText();
-      if (!test) return invalidArgument("a test is named by a str, not " + args[at].typeName());
+      if (!test)
+        return invalidArgument("a test is named by a str, not " + args[at].typeName());
       FUSEC_ASSIGN_OR_RETURN(passes, call.interpreter.applyTest(test->bytes(), subject, more));
     }
-    if (passes == wanted) kept.push_back(item);
+    if (passes == wanted)
+      kept.push_back(item);
   }
   return generator(call, std::move(kept));
 }
 
 Result<Value> sort(NativeCall &call) {
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
-  FUSEC_RETURN_IF_ERROR(sortByKey(call.interpreter, values, {call.orNone(2), !call.flag(1, false)}, call.flag(0, false)));
+  FUSEC_RETURN_IF_ERROR(
+      sortByKey(call.interpreter, values, {call.orNone(2), !call.flag(1, false)}, call.flag(0, false)));
   return list(call, std::move(values));
 }
 
 Result<Value> dictSort(NativeCall &call) {
   const Dict *dict = call.self.asDict();
-  if (!dict) return invalidArgument(call.self.isUndefined() ? call.self.undefinedMessage() : "'" + call.self.typeName() + "' object has no attribute 'items'");
+  if (!dict)
+    return invalidArgument(call.self.isUndefined() ? call.self.undefinedMessage()
+                                                   : "'" + call.self.typeName() + "' object has no attribute 'items'");
   int64_t by = 0;
   if (call.get(1)) {
     FUSEC_ASSIGN_OR_RETURN(const Text *given, call.text(1));
-    if (given->bytes() != "key" && given->bytes() != "value") return invalidArgument("You can only sort by either \"key\" or \"value\"");
+    if (given->bytes() != "key" && given->bytes() != "value")
+      return invalidArgument("You can only sort by either \"key\" or \"value\"");
     by = given->bytes() == "value";
   }
   std::vector<Value> entries;
@@ -167,7 +189,8 @@ Result<Value> dictSort(NativeCall &call) {
     FUSEC_ASSIGN_OR_RETURN(Value pair, makeSequence(call.budget(), SequenceKind::Tuple, {key, value}));
     entries.push_back(std::move(pair));
   }
-  FUSEC_RETURN_IF_ERROR(sortByKey(call.interpreter, entries, {Value::integer(by), !call.flag(0, false)}, call.flag(2, false)));
+  FUSEC_RETURN_IF_ERROR(
+      sortByKey(call.interpreter, entries, {Value::integer(by), !call.flag(0, false)}, call.flag(2, false)));
   return list(call, std::move(entries));
 }
 
@@ -178,8 +201,10 @@ Result<Value> unique(NativeCall &call) {
   for (const Value &item : values) {
     FUSEC_ASSIGN_OR_RETURN(Value key, sortKey(call.interpreter, item, {call.orNone(1), !call.flag(0, false)}));
     FUSEC_RETURN_IF_ERROR(call.budget().step(1 + static_cast<int64_t>(key.isText() ? 0 : seen.size())));
-    if (!hashable(key)) return invalidArgument("unhashable type: '" + key.typeName() + "'");
-    if (seen.find(key)) continue;
+    if (!hashable(key))
+      return invalidArgument("unhashable type: '" + key.typeName() + "'");
+    if (seen.find(key))
+      continue;
     seen.set(key, Value::none());
     kept.push_back(item);
   }
@@ -188,14 +213,16 @@ Result<Value> unique(NativeCall &call) {
 
 template <CompareOp better> Result<Value> extreme(NativeCall &call) {
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
-  if (values.empty()) return Value::undefined("No aggregated item, sequence was empty.");
+  if (values.empty())
+    return Value::undefined("No aggregated item, sequence was empty.");
   KeyRule rule{call.orNone(1), !call.flag(0, false)};
   size_t best = 0;
   FUSEC_ASSIGN_OR_RETURN(Value bestKey, itemKey(call.interpreter, values[0], rule));
   for (size_t i = 1; i < values.size(); ++i) {
     FUSEC_ASSIGN_OR_RETURN(Value key, itemKey(call.interpreter, values[i], rule));
     FUSEC_ASSIGN_OR_RETURN(bool replaces, compare(call.budget(), better, key, bestKey));
-    if (!replaces) continue;
+    if (!replaces)
+      continue;
     best = i;
     bestKey = std::move(key);
   }
@@ -226,7 +253,8 @@ Result<Value> filledList(NativeCall &call, std::vector<Value> part, size_t size,
 Result<Value> batch(NativeCall &call) {
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
   FUSEC_ASSIGN_OR_RETURN(int64_t size, call.integer(0, 0));
-  if (size < 1 || size > 1'000'000) return invalidArgument("batch needs a size from 1 to 1000000, found " + std::to_string(size));
+  if (size < 1 || size > 1'000'000)
+    return invalidArgument("batch needs a size from 1 to 1000000, found " + std::to_string(size));
   std::vector<Value> batches;
   for (size_t i = 0; i < values.size(); i += static_cast<size_t>(size)) {
     auto begin = values.begin() + static_cast<std::ptrdiff_t>(i);
@@ -240,15 +268,18 @@ Result<Value> batch(NativeCall &call) {
 Result<Value> sliceInto(NativeCall &call) {
   FUSEC_ASSIGN_OR_RETURN(std::vector<Value> values, items(call));
   FUSEC_ASSIGN_OR_RETURN(int64_t slices, call.integer(0, 0));
-  if (slices < 1 || slices > 100'000) return invalidArgument("slice needs a count from 1 to 100000, found " + std::to_string(slices));
-  auto each = static_cast<std::ptrdiff_t>(values.size()) / slices, longer = static_cast<std::ptrdiff_t>(values.size()) % slices;
+  if (slices < 1 || slices > 100'000)
+    return invalidArgument("slice needs a count from 1 to 100000, found " + std::to_string(slices));
+  auto each = static_cast<std::ptrdiff_t>(values.size()) / slices,
+       longer = static_cast<std::ptrdiff_t>(values.size()) % slices;
   std::vector<Value> parts;
   auto begin = values.begin();
   for (std::ptrdiff_t i = 0; i < slices; ++i) {
     auto end = begin + each + (i < longer ? 1 : 0);
     size_t size = static_cast<size_t>(end - begin) + (i >= longer && longer != 0 ? 1 : 0);
     // Jinja fills every later slice by one, even when all slices are equal.
-    if (longer == 0) size = static_cast<size_t>(end - begin) + 1;
+    if (longer == 0)
+      size = static_cast<size_t>(end - begin) + 1;
     FUSEC_ASSIGN_OR_RETURN(Value part, filledList(call, {begin, end}, size, call.get(1)));
     parts.push_back(std::move(part));
     begin = end;
@@ -268,12 +299,14 @@ Result<Value> groupBy(NativeCall &call) {
     for (bool same = true; i < values.size(); ++i) {
       FUSEC_ASSIGN_OR_RETURN(Value other, itemKey(call.interpreter, values[i], rule));
       FUSEC_ASSIGN_OR_RETURN(same, equals(call.budget(), key, other));
-      if (!same) break;
+      if (!same)
+        break;
       members.push_back(values[i]);
     }
     FUSEC_ASSIGN_OR_RETURN(Value shown, attributeOf(call.interpreter, members[0], *call.get(0), call.get(1)));
     FUSEC_ASSIGN_OR_RETURN(Value group, list(call, std::move(members)));
-    FUSEC_ASSIGN_OR_RETURN(Value pair, makeSequence(call.budget(), SequenceKind::Tuple, {std::move(shown), std::move(group)}));
+    FUSEC_ASSIGN_OR_RETURN(Value pair,
+                           makeSequence(call.budget(), SequenceKind::Tuple, {std::move(shown), std::move(group)}));
     groups.push_back(std::move(pair));
   }
   return list(call, std::move(groups));

@@ -23,8 +23,10 @@ template <typename T, typename Less> Status stableSort(std::vector<T> &items, Le
         FUSEC_ASSIGN_OR_RETURN(bool rightFirst, less(items[right], items[left]));
         merged.push_back(std::move(items[rightFirst ? right++ : left++]));
       }
-      while (left < middle) merged.push_back(std::move(items[left++]));
-      while (right < end) merged.push_back(std::move(items[right++]));
+      while (left < middle)
+        merged.push_back(std::move(items[left++]));
+      while (right < end)
+        merged.push_back(std::move(items[right++]));
     }
     items.swap(merged);
   }

@@ -9,9 +9,9 @@ namespace fusec::text::jinja {
 
 namespace {
 
-constexpr std::pair<char, std::string_view> kSimpleEscapes[] = {
-    {'n', "\n"}, {'t', "\t"}, {'r', "\r"}, {'\\', "\\"}, {'\'', "'"}, {'"', "\""},
-    {'a', "\a"}, {'b', "\b"}, {'f', "\f"}, {'v', "\v"},  {'\n', ""}};
+constexpr std::pair<char, std::string_view> kSimpleEscapes[] = {{'n', "\n"}, {'t', "\t"}, {'r', "\r"}, {'\\', "\\"},
+                                                                {'\'', "'"}, {'"', "\""}, {'a', "\a"}, {'b', "\b"},
+                                                                {'f', "\f"}, {'v', "\v"}, {'\n', ""}};
 constexpr std::pair<char, int> kHexEscapes[] = {{'x', 2}, {'u', 4}, {'U', 8}};
 
 /// Decodes one escape whose letter stands at `pos`; moves `pos` behind it.
@@ -28,8 +28,10 @@ public:
         return {};
       }
     for (const auto &[c, digits] : kHexEscapes)
-      if (c == letter) return readHex(pos, digits);
-    if (letter >= '0' && letter <= '7') return readOctal(pos);
+      if (c == letter)
+        return readHex(pos, digits);
+    if (letter >= '0' && letter <= '7')
+      return readOctal(pos);
     out += '\\';
     return {};
   }
@@ -38,10 +40,12 @@ private:
   Status readHex(size_t &pos, int digits) {
     auto count = static_cast<size_t>(digits);
     uint32_t value = 0;
-    if (pos + 1 + count > body.size()) return corruptData("truncated escape in a string");
+    if (pos + 1 + count > body.size())
+      return corruptData("truncated escape in a string");
     const char *begin = body.data() + pos + 1;
     auto parsed = std::from_chars(begin, begin + count, value, 16);
-    if (parsed.ptr != begin + count || value > 0x10FFFF) return corruptData("malformed escape in a string");
+    if (parsed.ptr != begin + count || value > 0x10FFFF)
+      return corruptData("malformed escape in a string");
     pos += 1 + count;
     appendUtf8(joinSurrogates(value, pos), out);
     return {};
@@ -50,8 +54,10 @@ private:
   char32_t joinSurrogates(uint32_t high, size_t &pos) {
     bool paired = high >= 0xD800 && high < 0xDC00 && pos + 6 <= body.size() && body.substr(pos, 2) == "\\u";
     uint32_t low = 0;
-    if (paired) std::from_chars(body.data() + pos + 2, body.data() + pos + 6, low, 16);
-    if (low < 0xDC00 || low > 0xDFFF) return high;
+    if (paired)
+      std::from_chars(body.data() + pos + 2, body.data() + pos + 6, low, 16);
+    if (low < 0xDC00 || low > 0xDFFF)
+      return high;
     pos += 6;
     return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
   }

@@ -12,7 +12,9 @@ namespace fusec::text::jinja {
 namespace {
 
 /// A test that only looks at the value.
-template <bool (*holds)(const Value &)> Result<Value> check(NativeCall &call) { return Value::boolean(holds(call.self)); }
+template <bool (*holds)(const Value &)> Result<Value> check(NativeCall &call) {
+  return Value::boolean(holds(call.self));
+}
 
 bool isDefined(const Value &v) { return !v.isUndefined(); }
 bool isUndefinedValue(const Value &v) { return v.isUndefined(); }
@@ -61,7 +63,9 @@ Result<Value> upperCase(NativeCall &call) { return hasCase(call, "isupper"); }
 Result<Value> namesFilter(NativeCall &call) {
   return Value::boolean(call.self.isText() && findFilter(call.self.asText()->view()));
 }
-Result<Value> namesTest(NativeCall &call) { return Value::boolean(call.self.isText() && findTest(call.self.asText()->view())); }
+Result<Value> namesTest(NativeCall &call) {
+  return Value::boolean(call.self.isText() && findTest(call.self.asText()->view()));
+}
 
 constexpr NativeRow kTests[] = {
     {"!=", "other", 1, comparison<CompareOp::Ne>},

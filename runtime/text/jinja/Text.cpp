@@ -10,13 +10,13 @@ bool Text::allTrusted() const {
 }
 
 bool Text::trustedAt(size_t pos) const {
-  auto run = std::upper_bound(runList.begin(), runList.end(), pos,
-                              [](size_t p, const Run &r) { return p < r.end; });
+  auto run = std::upper_bound(runList.begin(), runList.end(), pos, [](size_t p, const Run &r) { return p < r.end; });
   return run == runList.end() || run->trusted;
 }
 
 void Text::append(std::string_view bytes, bool trusted) {
-  if (bytes.empty()) return;
+  if (bytes.empty())
+    return;
   data += bytes;
   if (!runList.empty() && runList.back().trusted == trusted)
     runList.back().end = data.size();

@@ -30,7 +30,8 @@ public:
 
   Text() = default;
   Text(std::string bytes, bool trusted) : data(std::move(bytes)) {
-    if (!data.empty()) runList.push_back({data.size(), trusted});
+    if (!data.empty())
+      runList.push_back({data.size(), trusted});
   }
 
   const std::string &bytes() const { return data; }

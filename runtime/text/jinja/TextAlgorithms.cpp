@@ -16,7 +16,8 @@ bool stripped(std::string_view character, CodePoint c, std::optional<std::string
 size_t previousStart(std::string_view text, size_t end) {
   for (size_t back = 1; back <= 4 && back <= end; ++back) {
     CodePoint c = decodeAt(text.substr(0, end), end - back);
-    if (c.valid && c.length == back) return end - back;
+    if (c.valid && c.length == back)
+      return end - back;
   }
   return end - 1;
 }
@@ -28,8 +29,10 @@ template <typename Convert> Text mapCharacters(const Text &text, Convert convert
   for (size_t pos = 0; pos < text.size();) {
     CodePoint c = decodeAt(text.view(), pos);
     std::string mapped;
-    if (c.valid) convert(c.value, mapped);
-    else mapped = text.bytes()[pos];
+    if (c.valid)
+      convert(c.value, mapped);
+    else
+      mapped = text.bytes()[pos];
     out.append(mapped, text.trustedAt(pos));
     pos += c.length;
   }
@@ -41,7 +44,8 @@ bool unlimited(int64_t limit, size_t done) { return limit < 0 || static_cast<int
 size_t skipSpaces(const Text &text, size_t pos, bool spaces) {
   while (pos < text.size()) {
     CodePoint c = decodeAt(text.view(), pos);
-    if ((c.valid && isSpace(c.value)) != spaces) break;
+    if ((c.valid && isSpace(c.value)) != spaces)
+      break;
     pos += c.length;
   }
   return pos;
@@ -51,7 +55,8 @@ size_t skipSpacesBack(const Text &text, size_t end, bool spaces) {
   while (end > 0) {
     size_t start = previousStart(text.view(), end);
     CodePoint c = decodeAt(text.view(), start);
-    if ((c.valid && isSpace(c.value)) != spaces) break;
+    if ((c.valid && isSpace(c.value)) != spaces)
+      break;
     end = start;
   }
   return end;
@@ -60,14 +65,16 @@ size_t skipSpacesBack(const Text &text, size_t end, bool spaces) {
 /// Length of the line break at `pos`, 0 if there is none (str.splitlines' list).
 size_t lineBreakAt(const Text &text, size_t pos) {
   CodePoint c = decodeAt(text.view(), pos);
-  if (c.value == '\r' && pos + 1 < text.size() && text.bytes()[pos + 1] == '\n') return 2;
-  bool breaks = c.valid && ((c.value >= 10 && c.value <= 13) || (c.value >= 0x1C && c.value <= 0x1E) || c.value == 0x85 ||
-                            c.value == 0x2028 || c.value == 0x2029);
+  if (c.value == '\r' && pos + 1 < text.size() && text.bytes()[pos + 1] == '\n')
+    return 2;
+  bool breaks = c.valid && ((c.value >= 10 && c.value <= 13) || (c.value >= 0x1C && c.value <= 0x1E) ||
+                            c.value == 0x85 || c.value == 0x2028 || c.value == 0x2029);
   return breaks ? c.length : 0;
 }
 
 void appendTimes(Text &out, const Text &fill, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) out.append(fill);
+  for (int64_t i = 0; i < count; ++i)
+    out.append(fill);
 }
 
 } // namespace
@@ -76,12 +83,14 @@ Text stripText(const Text &text, Side side, std::optional<std::string_view> char
   size_t begin = 0, end = text.size();
   while (side != Side::Right && begin < end) {
     CodePoint c = decodeAt(text.view(), begin);
-    if (!stripped(text.view().substr(begin, c.length), c, chars)) break;
+    if (!stripped(text.view().substr(begin, c.length), c, chars))
+      break;
     begin += c.length;
   }
   while (side != Side::Left && end > begin) {
     size_t start = previousStart(text.view(), end);
-    if (!stripped(text.view().substr(start, end - start), decodeAt(text.view(), start), chars)) break;
+    if (!stripped(text.view().substr(start, end - start), decodeAt(text.view(), start), chars))
+      break;
     end = start;
   }
   return text.slice(begin, end);
@@ -90,7 +99,8 @@ Text stripText(const Text &text, Side side, std::optional<std::string_view> char
 std::vector<Text> splitText(const Text &text, std::string_view separator, int64_t limit) {
   std::vector<Text> parts;
   size_t pos = 0;
-  for (size_t hit; unlimited(limit, parts.size()) && (hit = text.view().find(separator, pos)) != std::string_view::npos;) {
+  for (size_t hit;
+       unlimited(limit, parts.size()) && (hit = text.view().find(separator, pos)) != std::string_view::npos;) {
     parts.push_back(text.slice(pos, hit));
     pos = hit + separator.size();
   }
@@ -101,7 +111,8 @@ std::vector<Text> splitText(const Text &text, std::string_view separator, int64_
 std::vector<Text> splitTextFromRight(const Text &text, std::string_view separator, int64_t limit) {
   std::vector<Text> parts;
   size_t end = text.size();
-  for (size_t hit; unlimited(limit, parts.size()) && (hit = text.view().substr(0, end).rfind(separator)) != std::string_view::npos;) {
+  for (size_t hit; unlimited(limit, parts.size()) &&
+                   (hit = text.view().substr(0, end).rfind(separator)) != std::string_view::npos;) {
     parts.push_back(text.slice(hit + separator.size(), end));
     end = hit;
   }
@@ -118,7 +129,8 @@ std::vector<Text> splitWords(const Text &text, int64_t limit) {
     parts.push_back(text.slice(pos, end));
     pos = skipSpaces(text, end, true);
   }
-  if (pos < text.size()) parts.push_back(text.slice(pos, skipSpacesBack(text, text.size(), true)));
+  if (pos < text.size())
+    parts.push_back(text.slice(pos, skipSpacesBack(text, text.size(), true)));
   return parts;
 }
 
@@ -130,7 +142,8 @@ std::vector<Text> splitWordsFromRight(const Text &text, int64_t limit) {
     parts.push_back(text.slice(start, end));
     end = skipSpacesBack(text, start, true);
   }
-  if (end > 0) parts.push_back(text.slice(skipSpaces(text, 0, true), end));
+  if (end > 0)
+    parts.push_back(text.slice(skipSpaces(text, 0, true), end));
   std::reverse(parts.begin(), parts.end());
   return parts;
 }
@@ -147,7 +160,8 @@ std::vector<Text> splitLines(const Text &text, bool keepEnds) {
     lines.push_back(text.slice(start, keepEnds ? pos + breakLength : pos));
     start = pos += breakLength;
   }
-  if (start < text.size()) lines.push_back(text.slice(start, text.size()));
+  if (start < text.size())
+    lines.push_back(text.slice(start, text.size()));
   return lines;
 }
 
@@ -159,7 +173,8 @@ Text replaceText(const Text &text, std::string_view from, const Text &to, int64_
     while (unlimited(limit, done)) {
       out.append(to);
       ++done;
-      if (pos >= text.size()) return out;
+      if (pos >= text.size())
+        return out;
       size_t end = pos + decodeAt(text.view(), pos).length;
       out.append(text, pos, end);
       pos = end;
@@ -197,14 +212,17 @@ Text titleText(const Text &text) {
 Text titleWords(const Text &text) {
   bool start = true;
   return mapCharacters(text, [&](char32_t c, std::string &out) {
-    bool separator = isSpace(c) || (c < 0x80 && std::string_view("-({[<").find(static_cast<char>(c)) != std::string_view::npos);
+    bool separator =
+        isSpace(c) || (c < 0x80 && std::string_view("-({[<").find(static_cast<char>(c)) != std::string_view::npos);
     appendCaseMapped(c, start ? CaseMap::Upper : CaseMap::Lower, out);
     start = separator;
   });
 }
 
 Text swapCase(const Text &text) {
-  return mapCharacters(text, [](char32_t c, std::string &out) { appendCaseMapped(c, isUpper(c) ? CaseMap::Lower : CaseMap::Upper, out); });
+  return mapCharacters(text, [](char32_t c, std::string &out) {
+    appendCaseMapped(c, isUpper(c) ? CaseMap::Lower : CaseMap::Upper, out);
+  });
 }
 
 Text padText(const Text &text, int64_t width, const Text &fill, Side textSide) {
@@ -221,7 +239,8 @@ Text padText(const Text &text, int64_t width, const Text &fill, Side textSide) {
 
 size_t byteOfCharacter(std::string_view text, int64_t index) {
   size_t pos = 0;
-  for (; index > 0 && pos < text.size(); --index) pos += decodeAt(text, pos).length;
+  for (; index > 0 && pos < text.size(); --index)
+    pos += decodeAt(text, pos).length;
   return pos;
 }
 

@@ -43,7 +43,8 @@ Result<Value> center(NativeCall &call) {
 }
 
 Result<Value> string(NativeCall &call) {
-  if (call.self.isText()) return call.self;
+  if (call.self.isText())
+    return call.self;
   FUSEC_ASSIGN_OR_RETURN(Text text, input(call));
   return makeText(call.budget(), std::move(text));
 }
@@ -86,11 +87,13 @@ Result<Value> format(NativeCall &call) {
   if (!call.rest.named.empty() && !call.rest.positional.empty())
     return invalidArgument("can't handle positional and keyword arguments at the same time");
   if (call.rest.named.empty()) {
-    FUSEC_ASSIGN_OR_RETURN(Value tuple, makeSequence(call.budget(), SequenceKind::Tuple, std::move(call.rest.positional)));
+    FUSEC_ASSIGN_OR_RETURN(Value tuple,
+                           makeSequence(call.budget(), SequenceKind::Tuple, std::move(call.rest.positional)));
     return formatPercent(call.budget(), text, tuple);
   }
   Dict dict;
-  for (const auto &[name, value] : call.rest.named) dict.set(Value::trusted(name), value);
+  for (const auto &[name, value] : call.rest.named)
+    dict.set(Value::trusted(name), value);
   FUSEC_ASSIGN_OR_RETURN(Value mapping, makeDict(call.budget(), std::move(dict)));
   return formatPercent(call.budget(), text, mapping);
 }
@@ -98,18 +101,24 @@ Result<Value> format(NativeCall &call) {
 /// What indent puts before a line: a given text or that many spaces.
 Result<Text> indentation(NativeCall &call) {
   Value width = call.orNone(0);
-  if (width.isText()) return *width.asText();
+  if (width.isText())
+    return *width.asText();
   FUSEC_ASSIGN_OR_RETURN(int64_t spaces, call.integer(0, 4));
-  if (spaces > kMaxIndent) return resourceExhausted("indentation by more than " + std::to_string(kMaxIndent) + " spaces");
+  if (spaces > kMaxIndent)
+    return resourceExhausted("indentation by more than " + std::to_string(kMaxIndent) + " spaces");
   return Text(std::string(static_cast<size_t>(std::max<int64_t>(spaces, 0)), ' '), true);
 }
 
 /// indent adds a line break first, so it fails where Python's `+=` does.
 Status checkIndentable(const Value &value) {
-  if (value.isText()) return {};
-  if (value.isUndefined()) return invalidArgument(value.undefinedMessage());
-  if (value.isList()) return invalidArgument("'list' object has no attribute 'splitlines'");
-  if (value.isTuple()) return invalidArgument("can only concatenate tuple (not \"str\") to tuple");
+  if (value.isText())
+    return {};
+  if (value.isUndefined())
+    return invalidArgument(value.undefinedMessage());
+  if (value.isList())
+    return invalidArgument("'list' object has no attribute 'splitlines'");
+  if (value.isTuple())
+    return invalidArgument("can only concatenate tuple (not \"str\") to tuple");
   return invalidArgument("unsupported operand type(s) for +=: '" + value.typeName() + "' and 'str'");
 }
 
@@ -120,13 +129,16 @@ Result<Value> indent(NativeCall &call) {
   bool first = call.flag(1, false), blank = call.flag(2, false);
   Text out;
   out.markup = text.markup;
-  if (first) out.append(prefix);
+  if (first)
+    out.append(prefix);
   text.append("\n", true); // Jinja's own quirk: a final line break is kept that way.
   std::vector<Text> lines = splitLines(text, false);
   FUSEC_RETURN_IF_ERROR(call.budget().allocate(static_cast<int64_t>(lines.size() * (prefix.size() + sizeof(Text)))));
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (i) out.append("\n", true);
-    if (i && (blank || !lines[i].empty())) out.append(prefix);
+    if (i)
+      out.append("\n", true);
+    if (i && (blank || !lines[i].empty()))
+      out.append(prefix);
     out.append(lines[i]);
   }
   return makeText(call.budget(), std::move(out));
@@ -136,7 +148,8 @@ Result<Value> truncate(NativeCall &call) {
   if (!call.self.isText()) { // Short values of other types pass through.
     FUSEC_ASSIGN_OR_RETURN(int64_t items, length(call.self));
     FUSEC_ASSIGN_OR_RETURN(int64_t most, call.integer(0, 255));
-    return items <= most ? Result<Value>(call.self) : invalidArgument("truncate needs a str, found " + call.self.typeName());
+    return items <= most ? Result<Value>(call.self)
+                         : invalidArgument("truncate needs a str, found " + call.self.typeName());
   }
   FUSEC_ASSIGN_OR_RETURN(Text text, input(call));
   FUSEC_ASSIGN_OR_RETURN(int64_t length, call.integer(0, 255));
@@ -147,11 +160,15 @@ Result<Value> truncate(NativeCall &call) {
     end = *given;
   }
   auto endLength = static_cast<int64_t>(countCodePoints(end.view()));
-  if (length < endLength) return invalidArgument("expected length >= " + std::to_string(endLength) + ", got " + std::to_string(length));
-  if (leeway < 0) return invalidArgument("expected leeway >= 0, got " + std::to_string(leeway));
-  if (static_cast<int64_t>(countCodePoints(text.view())) <= length + leeway) return Value::text(std::move(text));
+  if (length < endLength)
+    return invalidArgument("expected length >= " + std::to_string(endLength) + ", got " + std::to_string(length));
+  if (leeway < 0)
+    return invalidArgument("expected leeway >= 0, got " + std::to_string(leeway));
+  if (static_cast<int64_t>(countCodePoints(text.view())) <= length + leeway)
+    return Value::text(std::move(text));
   Text out = text.slice(0, byteOfCharacter(text.view(), length - endLength));
-  if (!call.flag(1, false)) out = splitTextFromRight(out, " ", 1)[0];
+  if (!call.flag(1, false))
+    out = splitTextFromRight(out, " ", 1)[0];
   out.append(end);
   return makeText(call.budget(), std::move(out));
 }

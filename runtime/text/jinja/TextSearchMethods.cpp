@@ -20,7 +20,8 @@ struct Window {
 Result<Window> window(NativeCall &call) {
   const Text &text = selfText(call);
   FUSEC_RETURN_IF_ERROR(call.budget().step(1 + static_cast<int64_t>(text.size() / 64)));
-  if (!call.get(1) && !call.get(2)) return Window{0, text.size(), true};
+  if (!call.get(1) && !call.get(2))
+    return Window{0, text.size(), true};
   auto count = static_cast<int64_t>(countCodePoints(text.view()));
   FUSEC_ASSIGN_OR_RETURN(int64_t start, call.integer(1, 0));
   FUSEC_ASSIGN_OR_RETURN(int64_t end, call.integer(2, count));
@@ -38,8 +39,10 @@ template <bool atStart> Result<Value> affix(NativeCall &call) {
   for (const Value &choice : choices) {
     const Text *t = choice.asText();
     if (!t)
-      return invalidArgument(std::string(atStart ? "startswith" : "endswith") + " first arg must be str or a tuple of str, not " + choice.typeName());
-    if (w.valid && (atStart ? text.starts_with(t->view()) : text.ends_with(t->view()))) return Value::boolean(true);
+      return invalidArgument(std::string(atStart ? "startswith" : "endswith") +
+                             " first arg must be str or a tuple of str, not " + choice.typeName());
+    if (w.valid && (atStart ? text.starts_with(t->view()) : text.ends_with(t->view())))
+      return Value::boolean(true);
   }
   return Value::boolean(false);
 }
@@ -49,19 +52,24 @@ template <bool fromRight, bool mustExist> Result<Value> find(NativeCall &call) {
   FUSEC_ASSIGN_OR_RETURN(const Text *part, call.text(0));
   std::string_view text = selfText(call).view().substr(0, w.end);
   size_t hit = !w.valid ? text.npos : fromRight ? text.rfind(part->view()) : text.find(part->view(), w.begin);
-  if (hit != text.npos && hit >= w.begin) return Value::integer(static_cast<int64_t>(countCodePoints(text.substr(0, hit))));
-  if (mustExist) return invalidArgument("substring not found");
+  if (hit != text.npos && hit >= w.begin)
+    return Value::integer(static_cast<int64_t>(countCodePoints(text.substr(0, hit))));
+  if (mustExist)
+    return invalidArgument("substring not found");
   return Value::integer(-1);
 }
 
 Result<Value> count(NativeCall &call) {
   FUSEC_ASSIGN_OR_RETURN(Window w, window(call));
   FUSEC_ASSIGN_OR_RETURN(const Text *part, call.text(0));
-  if (!w.valid) return Value::integer(0);
+  if (!w.valid)
+    return Value::integer(0);
   std::string_view text = selfText(call).view().substr(w.begin, w.end - w.begin);
-  if (part->empty()) return Value::integer(static_cast<int64_t>(countCodePoints(text)) + 1);
+  if (part->empty())
+    return Value::integer(static_cast<int64_t>(countCodePoints(text)) + 1);
   int64_t hits = 0;
-  for (size_t pos = 0; (pos = text.find(part->view(), pos)) != text.npos; pos += part->size()) ++hits;
+  for (size_t pos = 0; (pos = text.find(part->view(), pos)) != text.npos; pos += part->size())
+    ++hits;
   return Value::integer(hits);
 }
 
@@ -71,7 +79,8 @@ template <bool (*property)(char32_t)> Result<Value> all(NativeCall &call) {
   FUSEC_RETURN_IF_ERROR(call.budget().step(1 + static_cast<int64_t>(text.size())));
   for (size_t pos = 0; pos < text.size();) {
     CodePoint c = decodeAt(text, pos);
-    if (!c.valid || !property(c.value)) return Value::boolean(false);
+    if (!c.valid || !property(c.value))
+      return Value::boolean(false);
     pos += c.length;
   }
   return Value::boolean(!text.empty());
@@ -86,7 +95,8 @@ template <bool (*wanted)(char32_t), bool (*refused)(char32_t)> Result<Value> all
   bool any = false;
   for (size_t pos = 0; pos < text.size();) {
     CodePoint c = decodeAt(text, pos);
-    if (c.valid && refused(c.value)) return Value::boolean(false);
+    if (c.valid && refused(c.value))
+      return Value::boolean(false);
     any = any || (c.valid && wanted(c.value));
     pos += c.length;
   }
@@ -99,7 +109,8 @@ Result<Value> titled(NativeCall &call) {
   for (size_t pos = 0; pos < text.size();) {
     CodePoint c = decodeAt(text, pos);
     bool upper = c.valid && isUpper(c.value), lower = c.valid && isLower(c.value);
-    if ((upper && inWord) || (lower && !inWord)) return Value::boolean(false);
+    if ((upper && inWord) || (lower && !inWord))
+      return Value::boolean(false);
     any = any || upper || lower;
     inWord = upper || lower;
     pos += c.length;
@@ -110,7 +121,8 @@ Result<Value> titled(NativeCall &call) {
 Result<Value> ascii(NativeCall &call) { return Value::boolean(isAscii(selfText(call).view())); }
 
 Result<Value> printable(NativeCall &call) {
-  if (selfText(call).empty()) return Value::boolean(true);
+  if (selfText(call).empty())
+    return Value::boolean(true);
   return all<isPrintable>(call);
 }
 

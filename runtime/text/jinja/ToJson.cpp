@@ -12,8 +12,10 @@ namespace fusec::text::jinja {
 namespace {
 
 std::string jsonFloat(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+  if (std::isnan(value))
+    return "NaN";
+  if (std::isinf(value))
+    return value < 0 ? "-Infinity" : "Infinity";
   return formatFloat(value);
 }
 
@@ -24,8 +26,8 @@ void appendUnit(unsigned unit, std::string &out) {
 }
 
 void appendJsonCharacter(CodePoint c, std::string_view raw, bool ensureAscii, std::string &out) {
-  constexpr std::pair<char32_t, std::string_view> kNamed[] = {{'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\r', "\\r"},
-                                                              {'\t', "\\t"}, {'\f', "\\f"},  {'\b', "\\b"}};
+  constexpr std::pair<char32_t, std::string_view> kNamed[] = {
+      {'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\r', "\\r"}, {'\t', "\\t"}, {'\f', "\\f"}, {'\b', "\\b"}};
   for (const auto &[value, text] : kNamed)
     if (c.value == value) {
       out += text;
@@ -48,13 +50,20 @@ public:
 
   Status write(const Value &value) {
     FUSEC_RETURN_IF_ERROR(budget.step());
-    if (value.isNone()) return put("null");
-    if (value.isBool()) return put(*value.asInt() ? "true" : "false");
-    if (value.isInt()) return put(std::to_string(*value.asInt()));
-    if (value.isFloat()) return put(jsonFloat(*value.asDouble()));
-    if (const Text *text = value.asText()) return writeText(*text);
-    if (const Dict *dict = value.asDict()) return writeDict(*dict);
-    if (value.isList() || value.isTuple()) return writeList(value.asSequence()->items);
+    if (value.isNone())
+      return put("null");
+    if (value.isBool())
+      return put(*value.asInt() ? "true" : "false");
+    if (value.isInt())
+      return put(std::to_string(*value.asInt()));
+    if (value.isFloat())
+      return put(jsonFloat(*value.asDouble()));
+    if (const Text *text = value.asText())
+      return writeText(*text);
+    if (const Dict *dict = value.asDict())
+      return writeDict(*dict);
+    if (value.isList() || value.isTuple())
+      return writeList(value.asSequence()->items);
     return invalidArgument("Object of type " + value.typeName() + " is not JSON serializable");
   }
   Text take() { return Text(std::move(out), trusted); }
@@ -76,7 +85,8 @@ private:
     return put(quoted + "\"");
   }
   Status newline() {
-    if (!options.indent) return {};
+    if (!options.indent)
+      return {};
     FUSEC_RETURN_IF_ERROR(put("\n"));
     for (int i = 0; i < level; ++i)
       FUSEC_RETURN_IF_ERROR(put(*options.indent));
@@ -84,7 +94,8 @@ private:
   }
   /// `separator` between entries, then the line break and indentation of the next one.
   Status startEntry(bool first) {
-    if (!first) FUSEC_RETURN_IF_ERROR(put(options.itemSeparator));
+    if (!first)
+      FUSEC_RETURN_IF_ERROR(put(options.itemSeparator));
     return newline();
   }
   Status close(std::string_view bracket) {
@@ -93,7 +104,8 @@ private:
     return put(bracket);
   }
   Status writeList(const std::vector<Value> &items) {
-    if (items.empty()) return put("[]");
+    if (items.empty())
+      return put("[]");
     FUSEC_RETURN_IF_ERROR(put("["));
     ++level;
     for (size_t i = 0; i < items.size(); ++i) {
@@ -103,7 +115,8 @@ private:
     return close("]");
   }
   Status writeKey(const Value &key) {
-    if (const Text *text = key.asText()) return writeText(*text);
+    if (const Text *text = key.asText())
+      return writeText(*text);
     if (key.isTuple() || key.isUndefined() || key.asObject())
       return invalidArgument("keys must be str, int, float, bool or None, not " + key.typeName());
     FUSEC_RETURN_IF_ERROR(put("\""));
@@ -111,9 +124,11 @@ private:
     return put("\"");
   }
   Status writeDict(const Dict &dict) {
-    if (dict.size() == 0) return put("{}");
+    if (dict.size() == 0)
+      return put("{}");
     std::vector<Dict::Entry> entries = dict.entries();
-    if (options.sortKeys) FUSEC_RETURN_IF_ERROR(sortEntries(entries));
+    if (options.sortKeys)
+      FUSEC_RETURN_IF_ERROR(sortEntries(entries));
     FUSEC_RETURN_IF_ERROR(put("{"));
     ++level;
     for (size_t i = 0; i < entries.size(); ++i) {
@@ -125,7 +140,9 @@ private:
     return close("}");
   }
   Status sortEntries(std::vector<Dict::Entry> &entries) {
-    return stableSort(entries, [&](const Dict::Entry &a, const Dict::Entry &b) { return compare(budget, CompareOp::Lt, a.first, b.first); });
+    return stableSort(entries, [&](const Dict::Entry &a, const Dict::Entry &b) {
+      return compare(budget, CompareOp::Lt, a.first, b.first);
+    });
   }
 
   Budget &budget;

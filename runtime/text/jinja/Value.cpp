@@ -9,8 +9,8 @@ namespace fusec::text::jinja {
 
 namespace {
 
-constexpr std::string_view kSequenceNames[] = {"list",      "tuple",       "range",      "generator", "list_reverseiterator",
-                                               "dict_keys", "dict_values", "dict_items"};
+constexpr std::string_view kSequenceNames[] = {
+    "list", "tuple", "range", "generator", "list_reverseiterator", "dict_keys", "dict_values", "dict_items"};
 /// Dicts up to this size are searched linearly; larger ones keep a hash of their string keys.
 constexpr size_t kLinearDict = 12;
 
@@ -33,14 +33,18 @@ bool Value::isSequence(SequenceKind kind) const {
 }
 
 std::optional<int64_t> Value::asInt() const {
-  if (auto *b = std::get_if<bool>(&payload)) return *b ? 1 : 0;
-  if (auto *i = std::get_if<int64_t>(&payload)) return *i;
+  if (auto *b = std::get_if<bool>(&payload))
+    return *b ? 1 : 0;
+  if (auto *i = std::get_if<int64_t>(&payload))
+    return *i;
   return std::nullopt;
 }
 
 std::optional<double> Value::asDouble() const {
-  if (auto *d = std::get_if<double>(&payload)) return *d;
-  if (auto i = asInt()) return static_cast<double>(*i);
+  if (auto *d = std::get_if<double>(&payload))
+    return *d;
+  if (auto i = asInt())
+    return static_cast<double>(*i);
   return std::nullopt;
 }
 
@@ -51,40 +55,61 @@ const std::string &Value::undefinedMessage() const {
 }
 
 bool Value::truthy() const {
-  if (isUndefined() || isNone()) return false;
-  if (auto number = asDouble()) return *number != 0;
-  if (const Text *t = asText()) return !t->empty();
-  if (const Dict *d = asDict()) return d->size() != 0;
+  if (isUndefined() || isNone())
+    return false;
+  if (auto number = asDouble())
+    return *number != 0;
+  if (const Text *t = asText())
+    return !t->empty();
+  if (const Dict *d = asDict())
+    return d->size() != 0;
   // A generator is an object: true even when nothing is left in it.
-  if (const Sequence *s = asSequence()) return s->oneShot() || !s->items.empty();
+  if (const Sequence *s = asSequence())
+    return s->oneShot() || !s->items.empty();
   return true;
 }
 
 std::string Value::typeName() const {
-  if (isUndefined()) return "Undefined";
-  if (isNone()) return "NoneType";
-  if (isBool()) return "bool";
-  if (isInt()) return "int";
-  if (isFloat()) return "float";
-  if (const Text *t = asText()) return t->markup ? "Markup" : "str";
-  if (isDict()) return "dict";
-  if (const Sequence *s = asSequence()) return std::string(kSequenceNames[static_cast<int>(s->kind)]);
+  if (isUndefined())
+    return "Undefined";
+  if (isNone())
+    return "NoneType";
+  if (isBool())
+    return "bool";
+  if (isInt())
+    return "int";
+  if (isFloat())
+    return "float";
+  if (const Text *t = asText())
+    return t->markup ? "Markup" : "str";
+  if (isDict())
+    return "dict";
+  if (const Sequence *s = asSequence())
+    return std::string(kSequenceNames[static_cast<int>(s->kind)]);
   return asObject()->typeName();
 }
 
 int Value::depth() const {
-  if (const Sequence *s = asSequence()) return s->depth;
-  if (const Dict *d = asDict()) return d->depth();
+  if (const Sequence *s = asSequence())
+    return s->depth;
+  if (const Dict *d = asDict())
+    return d->depth();
   return 0;
 }
 
 bool Value::identicalTo(const Value &other) const {
-  if (payload.index() != other.payload.index()) return false;
-  if (isNone()) return true;
-  if (isBool() || isInt()) return asInt() == other.asInt();
-  if (asText()) return asText() == other.asText();
-  if (asDict()) return asDict() == other.asDict();
-  if (asSequence()) return asSequence() == other.asSequence();
+  if (payload.index() != other.payload.index())
+    return false;
+  if (isNone())
+    return true;
+  if (isBool() || isInt())
+    return asInt() == other.asInt();
+  if (asText())
+    return asText() == other.asText();
+  if (asDict())
+    return asDict() == other.asDict();
+  if (asSequence())
+    return asSequence() == other.asSequence();
   return asObject() && asObject() == other.asObject();
 }
 
@@ -94,14 +119,17 @@ std::optional<size_t> Dict::position(std::string_view key) const {
     return found == stringKeys.end() ? std::nullopt : std::optional(found->second);
   }
   for (size_t i = 0; i < list.size(); ++i)
-    if (const Text *t = list[i].first.asText(); t && t->bytes() == key) return i;
+    if (const Text *t = list[i].first.asText(); t && t->bytes() == key)
+      return i;
   return std::nullopt;
 }
 
 std::optional<size_t> Dict::position(const Value &key) const {
-  if (const Text *t = key.asText()) return position(t->view());
+  if (const Text *t = key.asText())
+    return position(t->view());
   for (size_t i = 0; i < list.size(); ++i)
-    if (equalKeys(list[i].first, key)) return i;
+    if (equalKeys(list[i].first, key))
+      return i;
   return std::nullopt;
 }
 
@@ -124,15 +152,19 @@ void Dict::set(Value key, Value value) {
   list.emplace_back(std::move(key), std::move(value));
   if (list.size() == kLinearDict + 1) { // Crossing the border: index what is there.
     for (size_t i = 0; i < list.size(); ++i)
-      if (const Text *t = list[i].first.asText()) stringKeys.emplace(t->bytes(), i);
+      if (const Text *t = list[i].first.asText())
+        stringKeys.emplace(t->bytes(), i);
   } else if (list.size() > kLinearDict) {
-    if (const Text *t = list.back().first.asText()) stringKeys.emplace(t->bytes(), list.size() - 1);
+    if (const Text *t = list.back().first.asText())
+      stringKeys.emplace(t->bytes(), list.size() - 1);
   }
 }
 
 bool hashable(const Value &value) {
-  if (value.isDict() || value.isList()) return false;
-  if (!value.isTuple()) return true;
+  if (value.isDict() || value.isList())
+    return false;
+  if (!value.isTuple())
+    return true;
   const auto &items = value.asSequence()->items;
   return std::all_of(items.begin(), items.end(), hashable);
 }

@@ -86,7 +86,9 @@ public:
   bool identicalTo(const Value &other) const;
 
 private:
-  struct Undefined { std::shared_ptr<const std::string> message; };
+  struct Undefined {
+    std::shared_ptr<const std::string> message;
+  };
   struct None {};
   using TextRef = std::shared_ptr<const Text>;
   using DictRef = std::shared_ptr<const Dict>;

@@ -17,8 +17,7 @@ constexpr int64_t P = 64, H = 3, G = 3, D = 64;
 /// A cache of S sequences in shuffled pages, and its plain contents.
 struct PagedCache {
   PagedCache(int64_t sequences, int64_t context, bool isK)
-      : S(sequences), C(context), B(context / P + 1), isK(isK), table(S * B * 4),
-        pages((S * B + 1) * H * D * P * 4) {
+      : S(sequences), C(context), B(context / P + 1), isK(isK), table(S * B * 4), pages((S * B + 1) * H * D * P * 4) {
     int64_t total = S * B;
     for (int64_t i = 0; i < total; ++i) // 7 is coprime to the sizes used here
       table.as<int32_t>()[i] = static_cast<int32_t>(1 + i * 7 % total);
@@ -201,8 +200,7 @@ TEST(HostAttention, AppendWritesOnlyItsPositions) {
       seqs.as<int32_t>()[t] = t % 2;
       pos.as<int32_t>()[t] = static_cast<int32_t>(62 + t); // crosses a page
     }
-    kernels.run("append",
-                {k.as(), v.as(), seqs.as(), pos.as(), keys.table.as(), keys.pages.as(), values.pages.as()},
+    kernels.run("append", {k.as(), v.as(), seqs.as(), pos.as(), keys.table.as(), keys.pages.as(), values.pages.as()},
                 {T, S, keys.B, 1, C}, T * 3);
     int64_t wrong = 0, written = 0;
     for (int64_t s = 0; s < S; ++s)

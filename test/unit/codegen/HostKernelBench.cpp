@@ -82,11 +82,13 @@ static void benchGemv(const std::string &level, Shape s, int64_t lanes, int64_t 
   double read = 1e9;
   for (int streams : {1, 4, 8})
     read = std::min(read, bestSeconds(7, [&] {
-      volatile float sink = readAll(copies.data, copies.count * copies.bytes, streams, level == "avx512");
-      (void)sink;
-    }));
+                      volatile float sink =
+                          readAll(copies.data, copies.count * copies.bytes, streams, level == "avx512");
+                      (void)sink;
+                    }));
   double bytes = static_cast<double>(copies.count) * static_cast<double>(w.packed.size());
-  std::printf("gemv %-5s %5ld x %4ld tile %3ld step %3ld, %6.1f MB: %6.1f GB/s, read %6.1f GB/s (%3.0f %%), %5.1f GFLOP/s, compile %3.0f ms\n",
+  std::printf("gemv %-5s %5ld x %4ld tile %3ld step %3ld, %6.1f MB: %6.1f GB/s, read %6.1f GB/s (%3.0f %%), %5.1f "
+              "GFLOP/s, compile %3.0f ms\n",
               std::string(info(s.type).name).c_str(), s.n, s.k, lanes, step, bytes / 1e6, bytes / seconds / 1e9,
               bytes / read / 1e9, 100 * read / seconds,
               2.0 * static_cast<double>(s.n * s.k * copies.count) / seconds / 1e9, compile * 1e3);
@@ -112,7 +114,8 @@ static void benchGemm(const std::string &level, Shape s, int64_t rows, int64_t l
   double flops = 0;
   double peakSeconds = bestSeconds(9, [&] { flops = multiplyAdd(1 << 20, level == "avx512"); });
   double rate = 2.0 * static_cast<double>(s.n * s.k * t) / seconds / 1e9, peak = flops / peakSeconds / 1e9;
-  std::printf("gemm %-5s %5ld x %4ld, T %3ld, tile %2ldx%2ld step %2ld: %6.1f GFLOP/s, peak %6.1f (%3.0f %%), compile %3.0f ms\n",
+  std::printf("gemm %-5s %5ld x %4ld, T %3ld, tile %2ldx%2ld step %2ld: %6.1f GFLOP/s, peak %6.1f (%3.0f %%), compile "
+              "%3.0f ms\n",
               std::string(info(s.type).name).c_str(), s.n, s.k, t, rows, lanes, step, rate, peak, 100 * rate / peak,
               compile * 1e3);
 }

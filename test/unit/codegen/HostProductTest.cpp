@@ -68,8 +68,12 @@ TEST(HostProduct, GemvOfOddWidths) {
 
 TEST(HostProduct, GemvOfOtherSteps) {
   for (const std::string &level : runnableLevels())
-    for (auto [type, step] : {std::pair{StorageType::Q4_1, 8}, {StorageType::Q8_0, 4}, {StorageType::Q6_K, 16},
-                              {StorageType::Q5_0, 1}, {StorageType::Q4_K, 64}, {StorageType::Q5_K, 256}}) {
+    for (auto [type, step] : {std::pair{StorageType::Q4_1, 8},
+                              {StorageType::Q8_0, 4},
+                              {StorageType::Q6_K, 16},
+                              {StorageType::Q5_0, 1},
+                              {StorageType::Q4_K, 64},
+                              {StorageType::Q5_K, 256}}) {
       LoadedKernels kernels(gemvText(type, 48, 512, 16, step), level);
       ASSERT_EQ(kernels.error(), "");
       checkProduct(kernels, "gemv", {type, 48, 512, 1}, 3);
@@ -97,26 +101,48 @@ TEST(HostProduct, GemmOfEveryStorageType) {
 /// Two products that share x, as a gated unit has them: y = (x A) * (x B).
 static std::string gatedText(int64_t n, int64_t k, int64_t rows, int64_t lanes, int64_t step) {
   auto str = [](int64_t v) { return std::to_string(v); };
-  std::string x = "!tile.buffer<[ragged(T), " + str(k) + "], f32>", y = "!tile.buffer<[ragged(T), " + str(n) + "], f32>";
+  std::string x = "!tile.buffer<[ragged(T), " + str(k) + "], f32>",
+              y = "!tile.buffer<[ragged(T), " + str(n) + "], f32>";
   std::string w = "!tile.buffer<[" + str(n) + ", " + str(k) + "], f32, panel, q4_1>";
-  std::string acc = "vector<" + str(rows) + "x" + str(lanes) + "xf32>", xa = "vector<" + str(rows) + "x" + str(step) + "xf32>";
+  std::string acc = "vector<" + str(rows) + "x" + str(lanes) + "xf32>",
+              xa = "vector<" + str(rows) + "x" + str(step) + "xf32>";
   std::string wb = "vector<" + str(step) + "x" + str(lanes) + "xf32>";
   auto load = [&](const std::string &name) {
-    return "    %w" + name + " = tile.load %" + name + "[%k, %n] map affine_map<(k, n) -> (n, k)> : " + w + " -> " + wb + "\n";
+    return "    %w" + name + " = tile.load %" + name + "[%k, %n] map affine_map<(k, n) -> (n, k)> : " + w + " -> " +
+           wb + "\n";
   };
-  return "tile.kernel @gated grid [#tile.axis<[ragged(T)] by " + str(rows) + ">, #tile.axis<[" + str(n) + "] by " + str(lanes) + ">] {\n"
-         "^bb0(%x: " + x + ", %a: " + w + ", %b: " + w + ", %y: " + y + "):\n"
+  return "tile.kernel @gated grid [#tile.axis<[ragged(T)] by " + str(rows) + ">, #tile.axis<[" + str(n) + "] by " +
+         str(lanes) +
+         ">] {\n"
+         "^bb0(%x: " +
+         x + ", %a: " + w + ", %b: " + w + ", %y: " + y +
+         "):\n"
          "  %t = tile.origin 0\n  %n = tile.origin 1\n"
-         "  %c0 = arith.constant 0 : index\n  %step = arith.constant " + str(step) + " : index\n"
-         "  %end = arith.constant " + str(k) + " : index\n"
-         "  %zero = arith.constant dense<0.0> : " + acc + "\n"
-         "  %p:2 = scf.for %k = %c0 to %end step %step iter_args(%pa = %zero, %pb = %zero) -> (" + acc + ", " + acc + ") {\n"
-         "    %xa = tile.load %x[%t, %k] map affine_map<(t, k) -> (t, k)> : " + x + " -> " + xa + "\n" + load("a") +
-         "    %da = tile.dot %xa, %wa, %pa : " + xa + ", " + wb + " -> " + acc + "\n" + load("b") +
-         "    %db = tile.dot %xa, %wb, %pb : " + xa + ", " + wb + " -> " + acc + "\n"
-         "    scf.yield %da, %db : " + acc + ", " + acc + "\n  }\n"
-         "  %o = arith.mulf %p#0, %p#1 : " + acc + "\n"
-         "  tile.store %o, %y[%t, %n] map affine_map<(t, n) -> (t, n)> : " + acc + ", " + y + "\n"
+         "  %c0 = arith.constant 0 : index\n  %step = arith.constant " +
+         str(step) +
+         " : index\n"
+         "  %end = arith.constant " +
+         str(k) +
+         " : index\n"
+         "  %zero = arith.constant dense<0.0> : " +
+         acc +
+         "\n"
+         "  %p:2 = scf.for %k = %c0 to %end step %step iter_args(%pa = %zero, %pb = %zero) -> (" +
+         acc + ", " + acc +
+         ") {\n"
+         "    %xa = tile.load %x[%t, %k] map affine_map<(t, k) -> (t, k)> : " +
+         x + " -> " + xa + "\n" + load("a") + "    %da = tile.dot %xa, %wa, %pa : " + xa + ", " + wb + " -> " + acc +
+         "\n" + load("b") + "    %db = tile.dot %xa, %wb, %pb : " + xa + ", " + wb + " -> " + acc +
+         "\n"
+         "    scf.yield %da, %db : " +
+         acc + ", " + acc +
+         "\n  }\n"
+         "  %o = arith.mulf %p#0, %p#1 : " +
+         acc +
+         "\n"
+         "  tile.store %o, %y[%t, %n] map affine_map<(t, n) -> (t, n)> : " +
+         acc + ", " + y +
+         "\n"
          "  tile.return\n}\n";
 }
 

@@ -33,9 +33,10 @@ static int64_t ulps(float a, float c) {
 /// y[i] = op(x[i]) for one row of `n`, `lanes` at a time.
 static std::string mapText(const std::string &body, int64_t n, int64_t lanes) {
   std::string b = "!tile.buffer<[" + str(n) + "], f32>", v = "vector<" + str(lanes) + "xf32>";
-  return "tile.kernel @map grid [#tile.axis<[" + str(n) + "] by " + str(lanes) + ">] {\n^bb0(%in: " + b + ", %out: " + b +
-         "):\n  %i = tile.origin 0\n  %x = tile.load %in[%i] map affine_map<(i) -> (i)> : " + b + " -> " + v + "\n" + body +
-         "\n  tile.store %y, %out[%i] map affine_map<(i) -> (i)> : " + v + ", " + b + "\n  tile.return\n}\n";
+  return "tile.kernel @map grid [#tile.axis<[" + str(n) + "] by " + str(lanes) + ">] {\n^bb0(%in: " + b +
+         ", %out: " + b + "):\n  %i = tile.origin 0\n  %x = tile.load %in[%i] map affine_map<(i) -> (i)> : " + b +
+         " -> " + v + "\n" + body + "\n  tile.store %y, %out[%i] map affine_map<(i) -> (i)> : " + v + ", " + b +
+         "\n  tile.return\n}\n";
 }
 
 TEST(HostRow, ExpWithinTwoUlps) {
@@ -46,7 +47,8 @@ TEST(HostRow, ExpWithinTwoUlps) {
     GuardedBuffer x(n * 4), y(n * 4);
     for (int64_t i = 0; i < n; ++i)
       x.as<float>()[i] = -110.0f + 210.0f * static_cast<float>(i) / static_cast<float>(n);
-    float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 88.722839f, 88.7229f, -87.3365f, -103.97f, -104.1f, 1e-30f, -1e-42f, 3e38f, -3e38f};
+    float special[] = {0.0f,      -0.0f,    INFINITY, -INFINITY, NAN,     88.722839f, 88.7229f,
+                       -87.3365f, -103.97f, -104.1f,  1e-30f,    -1e-42f, 3e38f,      -3e38f};
     std::memcpy(x.as(), special, sizeof special);
     kernels.run("map", {x.as(), y.as()}, {1, 1, 1, 1, 64}, n / 64);
     int64_t worst = 0;
@@ -209,7 +211,8 @@ TEST(HostRow, ReduceOfTwoCarriers) {
     fillNoise(x, 12);
     kernels.run("argmax", {x.as(), y.as()}, {T, 1, 1, 1, 64}, T);
     for (int64_t t = 0; t < T; ++t)
-      EXPECT_EQ(y.as<int32_t>()[t], std::max_element(x.as<float>() + t * 32, x.as<float>() + t * 32 + 32) - (x.as<float>() + t * 32));
+      EXPECT_EQ(y.as<int32_t>()[t],
+                std::max_element(x.as<float>() + t * 32, x.as<float>() + t * 32 + 32) - (x.as<float>() + t * 32));
     EXPECT_TRUE(y.slackIsUntouched());
   }
 }
@@ -218,14 +221,19 @@ TEST(HostRow, ReduceOfTwoCarriers) {
 static std::string gatherText(StorageType type, int64_t rows, int64_t k, int64_t lanes) {
   std::string w = "!tile.buffer<[" + str(rows) + ", " + str(k) + "], f32, panel, " + std::string(info(type).name) + ">";
   std::string y = "!tile.buffer<[ragged(T), " + str(k) + "], f32>", v = "vector<" + str(lanes) + "xf32>";
-  return "tile.kernel @gather grid [#tile.axis<[ragged(T)] by 1>] {\n^bb0(%ids: !tile.buffer<[ragged(T)], i32>, %w: " + w +
-         ", %y: " + y + "):\n  %t = tile.origin 0\n  %c0 = arith.constant 0 : index\n  %s = arith.constant " + str(lanes) +
-         " : index\n  %e = arith.constant " + str(k) + " : index\n"
+  return "tile.kernel @gather grid [#tile.axis<[ragged(T)] by 1>] {\n^bb0(%ids: !tile.buffer<[ragged(T)], i32>, %w: " +
+         w + ", %y: " + y + "):\n  %t = tile.origin 0\n  %c0 = arith.constant 0 : index\n  %s = arith.constant " +
+         str(lanes) + " : index\n  %e = arith.constant " + str(k) +
+         " : index\n"
          "  %id = tile.load %ids[%t] map affine_map<(t) -> (t)> : !tile.buffer<[ragged(T)], i32> -> i32\n"
          "  %r = arith.index_cast %id : i32 to index\n"
          "  scf.for %k = %c0 to %e step %s {\n"
-         "    %v = tile.load %w[%r, %k] map affine_map<(r, k) -> (r, k)> : " + w + " -> " + v + "\n"
-         "    tile.store %v, %y[%t, %k] map affine_map<(t, k) -> (t, k)> : " + v + ", " + y + "\n  }\n"
+         "    %v = tile.load %w[%r, %k] map affine_map<(r, k) -> (r, k)> : " +
+         w + " -> " + v +
+         "\n"
+         "    tile.store %v, %y[%t, %k] map affine_map<(t, k) -> (t, k)> : " +
+         v + ", " + y +
+         "\n  }\n"
          "  tile.return\n}\n";
 }
 

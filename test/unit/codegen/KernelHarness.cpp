@@ -23,8 +23,7 @@ static std::string freshPath() {
   return (folder / ("fusec-kernels-" + std::to_string(getpid()) + "-" + std::to_string(counter++) + ".so")).string();
 }
 
-LoadedKernels::LoadedKernels(const std::string &text, std::string_view level, int64_t pageTokens)
-    : path(freshPath()) {
+LoadedKernels::LoadedKernels(const std::string &text, std::string_view level, int64_t pageTokens) : path(freshPath()) {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   mlir::MLIRContext context(registry);

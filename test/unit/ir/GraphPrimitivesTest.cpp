@@ -54,7 +54,9 @@ TEST_F(GraphPrimitivesTest, MapWithoutInputsAndScalarMap) {
         fuse.yield %c : f32
       }
       return %y : !fuse.tensor<[], f32>
-    })", {}), Values{2.5});
+    })",
+                {}),
+            Values{2.5});
 }
 
 TEST_F(GraphPrimitivesTest, MapOutOfRangeIsAnError) {
@@ -65,7 +67,8 @@ TEST_F(GraphPrimitivesTest, MapOutOfRangeIsAnError) {
         fuse.yield %a : f32
       }
       return %y : !fuse.tensor<[4], f32>
-    })", {floats({4}, {1, 2, 3, 4})});
+    })",
+                       {floats({4}, {1, 2, 3, 4})});
   ASSERT_FALSE(result);
   EXPECT_NE(result.status().message().find("outside dimension 0 of [4]"), std::string::npos)
       << result.status().message();
@@ -77,7 +80,8 @@ TEST_F(GraphPrimitivesTest, MapOutOfRangeIsAnError) {
         fuse.yield %a : f32
       }
       return %y : !fuse.tensor<[9], f32>
-    })", {floats({2}, {1, 2})});
+    })",
+                  {floats({2}, {1, 2})});
   ASSERT_FALSE(result);
   EXPECT_NE(result.status().message().find("is 2 at [6]"), std::string::npos) << result.status().message();
 }
@@ -139,7 +143,8 @@ std::string argmaxText(const std::string &empty) {
     func.func @f(%x: !fuse.tensor<[sym(N), sym(M)], f32>, %i: !fuse.tensor<[sym(N), sym(M)], i32>)
         -> (!fuse.tensor<[sym(N)], f32>, !fuse.tensor<[sym(N)], i32>) {
       %m:2 = fuse.reduce(%x, %i : !fuse.tensor<[sym(N), sym(M)], f32>, !fuse.tensor<[sym(N), sym(M)], i32>) over [1]
-          init [0xFF800000 : f32, -1 : i32] numerics <accumulate = f32, order = any, empty = )" + empty + R"(>
+          init [0xFF800000 : f32, -1 : i32] numerics <accumulate = f32, order = any, empty = )" +
+         empty + R"(>
           -> !fuse.tensor<[sym(N)], f32>, !fuse.tensor<[sym(N)], i32> combine {
       ^bb0(%a: f32, %ai: i32, %b: f32, %bi: i32):
         %g = arith.cmpf ogt, %b, %a : f32
@@ -259,17 +264,22 @@ TEST_F(GraphPrimitivesTest, WeightsStackInOrderAndConstantsExpand) {
     func.func @f() -> !fuse.tensor<[3, 2], f32, f32> {
       %w = fuse.weight ["b", "a"] : !fuse.tensor<[3, 2], f32, f32>
       return %w : !fuse.tensor<[3, 2], f32, f32>
-    })", {}), (Values{3, 4, 5, 6, 1, 2}));
+    })",
+                {}),
+            (Values{3, 4, 5, 6, 1, 2}));
   EXPECT_EQ(run(R"(
     func.func @f() -> !fuse.tensor<[2], f64> {
       %w = fuse.constant "c" dense<0.1> : tensor<2xf64> -> !fuse.tensor<[2], f64>
       return %w : !fuse.tensor<[2], f64>
-    })", {}), (Values{0.1, 0.1}));
+    })",
+                {}),
+            (Values{0.1, 0.1}));
   auto missing = tryRun(R"(
     func.func @f() -> !fuse.tensor<[3, 2], f32, f32> {
       %w = fuse.weight ["x"] : !fuse.tensor<[3, 2], f32, f32>
       return %w : !fuse.tensor<[3, 2], f32, f32>
-    })", {});
+    })",
+                        {});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.status().code(), ErrorCode::NotFound);
   EXPECT_NE(missing.status().message().find("'x'"), std::string::npos);

@@ -54,7 +54,9 @@ std::string ropeText(const std::string &pairing) {
   return R"(
     func.func @f(%x: !fuse.tensor<[ragged(T), 1, 5], f32>, %p: !fuse.tensor<[ragged(T)], i32>) -> !fuse.tensor<[ragged(T), 1, 5], f32> {
       %f = fuse.constant "f" dense<[1.0, 0.5]> : tensor<2xf64> -> !fuse.tensor<[2], f64>
-      %y = fuse.rope %x, %p, %f )" + pairing + R"( : !fuse.tensor<[ragged(T), 1, 5], f32>, !fuse.tensor<[ragged(T)], i32>, !fuse.tensor<[2], f64> -> !fuse.tensor<[ragged(T), 1, 5], f32>
+      %y = fuse.rope %x, %p, %f )" +
+         pairing +
+         R"( : !fuse.tensor<[ragged(T), 1, 5], f32>, !fuse.tensor<[ragged(T)], i32>, !fuse.tensor<[2], f64> -> !fuse.tensor<[ragged(T), 1, 5], f32>
       return %y : !fuse.tensor<[ragged(T), 1, 5], f32>
     })";
 }
@@ -75,10 +77,9 @@ TEST_F(GraphSugarTest, Swiglu) {
       return %y : !fuse.tensor<[3], f32>
     })";
   // silu(1) = 0.7310585786300049, silu(-2) = -0.2384058440442351
-  expectNear(run(text, {floats({3}, {1, -2, 0}), floats({3}, {2, 3, 4})}),
-             {1.4621171572600098, -0.7152175321327053, 0}, 1e-15);
-  EXPECT_EQ(run(text, {floats({3}, {-1000, 1000, 0}), floats({3}, {1, 1, 1})}, Precision::Exact),
-            (Values{0, 1000, 0}));
+  expectNear(run(text, {floats({3}, {1, -2, 0}), floats({3}, {2, 3, 4})}), {1.4621171572600098, -0.7152175321327053, 0},
+             1e-15);
+  EXPECT_EQ(run(text, {floats({3}, {-1000, 1000, 0}), floats({3}, {1, 1, 1})}, Precision::Exact), (Values{0, 1000, 0}));
 }
 
 //===----------------------------------------------------------------------===//

@@ -182,13 +182,14 @@ TEST_F(KernelTest, ScoresOverPagedKeys) {
   runKernel(scores, {q, pools.k, pools.table, integers({1, 0, 1}), y});
   const int64_t sequences[] = {1, 0, 1};
   EXPECT_TRUE(forEachIndex(y.shape(), [&](llvm::ArrayRef<int64_t> i) {
-    float sum = 0;
-    for (int64_t d = 0; d < 8; ++d)
-      sum = std::fma(static_cast<float>(q.get({i[0], i[1], i[2], d})),
-                     static_cast<float>(Pools::at(pools.k, pools.table, sequences[i[0]], i[3], i[1], d)), sum);
-    EXPECT_EQ(y.get(i), static_cast<double>(sum));
-    return Status();
-  }).ok());
+                float sum = 0;
+                for (int64_t d = 0; d < 8; ++d)
+                  sum = std::fma(static_cast<float>(q.get({i[0], i[1], i[2], d})),
+                                 static_cast<float>(Pools::at(pools.k, pools.table, sequences[i[0]], i[3], i[1], d)),
+                                 sum);
+                EXPECT_EQ(y.get(i), static_cast<double>(sum));
+                return Status();
+              }).ok());
 }
 
 TEST_F(KernelTest, ABadPageIdIsAnError) {
@@ -234,13 +235,14 @@ TEST_F(KernelTest, WeightedSumOfPagedValues) {
   runKernel(values, {e, pools.v, pools.table, integers({1, 0}), y});
   const int64_t sequences[] = {1, 0};
   EXPECT_TRUE(forEachIndex({2, 2, 3, 8}, [&](llvm::ArrayRef<int64_t> i) {
-    float sum = 0;
-    for (int64_t j = 0; j < 8; ++j)
-      sum = std::fma(static_cast<float>(e.get({i[0], i[1], i[2], j})),
-                     static_cast<float>(Pools::at(pools.v, pools.table, sequences[i[0]], j, i[1], i[3])), sum);
-    EXPECT_EQ(y.get({i[0], i[1] * 24 + i[2] * 8 + i[3]}), static_cast<double>(sum));
-    return Status();
-  }).ok());
+                float sum = 0;
+                for (int64_t j = 0; j < 8; ++j)
+                  sum = std::fma(static_cast<float>(e.get({i[0], i[1], i[2], j})),
+                                 static_cast<float>(Pools::at(pools.v, pools.table, sequences[i[0]], j, i[1], i[3])),
+                                 sum);
+                EXPECT_EQ(y.get({i[0], i[1] * 24 + i[2] * 8 + i[3]}), static_cast<double>(sum));
+                return Status();
+              }).ok());
 }
 
 //===----------------------------------------------------------------------===//
@@ -288,7 +290,8 @@ TEST_F(KernelTest, RowNormAgreesWithTheGraphOp) {
     func.func @f(%x: !fuse.tensor<[ragged(T), 64], f32>, %w: !fuse.tensor<[64], f32>) -> !fuse.tensor<[ragged(T), 64], f32> {
       %y = fuse.rms_norm %x, %w epsilon 0.5 : !fuse.tensor<[ragged(T), 64], f32>, !fuse.tensor<[64], f32> -> !fuse.tensor<[ragged(T), 64], f32>
       return %y : !fuse.tensor<[ragged(T), 64], f32>
-    })", {x, w});
+    })",
+                              {x, w});
   environment.symbols["T"] = 3;
   runKernel(norm, {x, w, y}, Precision::F64);
   expectNear(y.values(), expected, 1e-14);
@@ -347,8 +350,7 @@ TEST_F(KernelTest, AppendsToPages) {
       EXPECT_EQ(Pools::at(pools.k, pools.table, 0, 4, h, d), Pools::at(before, pools.table, 0, 4, h, d));
     }
   // Two tokens at one place.
-  expectError(tryKernel(append, {x, integers({0, 0, 0}), integers({5, 5, 6}), pools.table, pools.k}),
-              "writes too");
+  expectError(tryKernel(append, {x, integers({0, 0, 0}), integers({5, 5, 6}), pools.table, pools.k}), "writes too");
   // Padding goes to page 0, where anything goes.
   Tensor sink = Tensor::fromValues(Element::I32, {2, 2}, {0, 0, 0, 0});
   EXPECT_TRUE(tryKernel(append, {x, integers({0, 0, 0}), integers({5, 5, 6}), sink, pools.k}));
@@ -364,7 +366,8 @@ std::string rowKernel(const std::string &body) {
       %i = tile.origin 0
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
-  )" + body + "\ntile.return\n}";
+  )" + body +
+         "\ntile.return\n}";
 }
 
 TEST_F(KernelTest, TailsAreMaskedAndOutOfRangeLanesAreNaN) {
@@ -383,13 +386,21 @@ TEST_F(KernelTest, TailsAreMaskedAndOutOfRangeLanesAreNaN) {
 TEST_F(KernelTest, RacesAndStraysAreErrors) {
   environment.symbols["N"] = 8;
   Tensor x = randomFloats({8}, 1), y = nans({8});
-  const std::string load = "%v = tile.load %x[%i] map affine_map<(i) -> (i)> : !tile.buffer<[sym(N)], f32> -> vector<4xf32>\n";
-  expectError(tryKernel(rowKernel(load + "tile.store %v, %y[%c1] map affine_map<(i) -> (i)> : vector<4xf32>, !tile.buffer<[sym(N)], f32>"),
-                        {x, y}),
-              "program 0 writes too");
-  expectError(tryKernel(rowKernel(load + "tile.store %v, %y[%i] map affine_map<(i) -> (i + 5)> : vector<4xf32>, !tile.buffer<[sym(N)], f32>"),
-                        {x, y}),
-              "outside [8]");
+  const std::string load =
+      "%v = tile.load %x[%i] map affine_map<(i) -> (i)> : !tile.buffer<[sym(N)], f32> -> vector<4xf32>\n";
+  expectError(
+      tryKernel(
+          rowKernel(load +
+                    "tile.store %v, %y[%c1] map affine_map<(i) -> (i)> : vector<4xf32>, !tile.buffer<[sym(N)], f32>"),
+          {x, y}),
+      "program 0 writes too");
+  expectError(
+      tryKernel(
+          rowKernel(
+              load +
+              "tile.store %v, %y[%i] map affine_map<(i) -> (i + 5)> : vector<4xf32>, !tile.buffer<[sym(N)], f32>"),
+          {x, y}),
+      "outside [8]");
   // Program 1 reads what program 0 wrote: x is y, one element back.
   expectError(tryKernel(rowKernel(R"(
       %j = arith.subi %i, %c1 : index
@@ -412,7 +423,9 @@ TEST_F(KernelTest, PoisonAsAnIndexIsAnError) {
       %j = arith.index_cast %a : i32 to index
       %v = tile.load %y[%j] map affine_map<(i) -> (i)> : !tile.buffer<[sym(N)], f32> -> f32
       tile.return
-    })", {integers({1, 2, 3, 4}), nans({4})}), "unspecified value");
+    })",
+                        {integers({1, 2, 3, 4}), nans({4})}),
+              "unspecified value");
 }
 
 TEST_F(KernelTest, IndicesSelectsBranchesAndVectorOps) {

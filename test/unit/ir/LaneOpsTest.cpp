@@ -81,10 +81,13 @@ TEST_F(LaneOpsTest, MaximumAndMinimum) {
 }
 
 TEST_F(LaneOpsTest, ComparesFloats) {
-  struct Row { const char *predicate; double less, equal, greater, unordered; };
-  const Row rows[] = {{"oeq", 0, 1, 0, 0}, {"ogt", 0, 0, 1, 0}, {"oge", 0, 1, 1, 0}, {"olt", 1, 0, 0, 0},
-                      {"ole", 1, 1, 0, 0}, {"one", 1, 0, 1, 0}, {"ord", 1, 1, 1, 0}, {"ueq", 0, 1, 0, 1},
-                      {"ugt", 0, 0, 1, 1}, {"uge", 0, 1, 1, 1}, {"ult", 1, 0, 0, 1}, {"ule", 1, 1, 0, 1},
+  struct Row {
+    const char *predicate;
+    double less, equal, greater, unordered;
+  };
+  const Row rows[] = {{"oeq", 0, 1, 0, 0}, {"ogt", 0, 0, 1, 0}, {"oge", 0, 1, 1, 0},  {"olt", 1, 0, 0, 0},
+                      {"ole", 1, 1, 0, 0}, {"one", 1, 0, 1, 0}, {"ord", 1, 1, 1, 0},  {"ueq", 0, 1, 0, 1},
+                      {"ugt", 0, 0, 1, 1}, {"uge", 0, 1, 1, 1}, {"ult", 1, 0, 0, 1},  {"ule", 1, 1, 0, 1},
                       {"une", 1, 0, 1, 1}, {"uno", 0, 0, 0, 1}, {"true", 1, 1, 1, 1}, {"false", 0, 0, 0, 0}};
   for (const Row &row : rows) {
     const std::string body = std::string("%r = arith.cmpf ") + row.predicate + ", %a, %b : f32";
@@ -96,12 +99,16 @@ TEST_F(LaneOpsTest, ComparesFloats) {
 }
 
 TEST_F(LaneOpsTest, ComparesIntegers) {
-  struct Row { const char *predicate; double minusOneAndOne; };
-  const Row rows[] = {{"eq", 0}, {"ne", 1}, {"slt", 1}, {"sle", 1}, {"sgt", 0}, {"sge", 0},
-                      {"ult", 0}, {"ule", 0}, {"ugt", 1}, {"uge", 1}};
+  struct Row {
+    const char *predicate;
+    double minusOneAndOne;
+  };
+  const Row rows[] = {{"eq", 0},  {"ne", 1},  {"slt", 1}, {"sle", 1}, {"sgt", 0},
+                      {"sge", 0}, {"ult", 0}, {"ule", 0}, {"ugt", 1}, {"uge", 1}};
   for (const Row &row : rows)
     EXPECT_EQ(eval("i32", "i1", std::string("%r = arith.cmpi ") + row.predicate + ", %a, %b : i32", {-1, 1}),
-              row.minusOneAndOne) << row.predicate;
+              row.minusOneAndOne)
+        << row.predicate;
   EXPECT_TRUE(std::isnan(eval("i32", "i1", "%r = arith.cmpi slt, %a, %b : i32", {NAN, 1}))) << "poison spreads";
 }
 
@@ -146,18 +153,34 @@ TEST_F(LaneOpsTest, Conversions) {
 
 // Values of numpy in f64, rounded to f32.
 TEST_F(LaneOpsTest, MathFunctions) {
-  struct Row { const char *op; double x, y; };
-  const Row rows[] = {{"math.exp", 1, 2.718281828459045}, {"math.exp2", 0.5, 1.4142135623730951},
-                      {"math.expm1", 0.5, 0.6487212707001282}, {"math.log", 10, 2.302585092994046},
-                      {"math.log2", 10, 3.321928094887362}, {"math.log10", 2, 0.3010299956639812},
-                      {"math.log1p", 0.5, 0.4054651081081644}, {"math.sin", 1, 0.8414709848078965},
-                      {"math.cos", 1, 0.5403023058681398}, {"math.tan", 1, 1.5574077246549023},
-                      {"math.tanh", 0.5, 0.46211715726000973}, {"math.sinh", 0.5, 0.5210953054937474},
-                      {"math.cosh", 0.5, 1.1276259652063807}, {"math.erf", 0.5, 0.5204998778130465},
-                      {"math.sqrt", 2, 1.4142135623730951}, {"math.rsqrt", 2, 0.7071067811865475},
-                      {"math.cbrt", 2, 1.2599210498948732}, {"math.atan", 1, 0.7853981633974483},
-                      {"math.absf", -1.5, 1.5}, {"math.floor", -1.5, -2}, {"math.ceil", -1.5, -1},
-                      {"math.trunc", -1.5, -1}, {"math.round", 2.5, 3}, {"math.roundeven", 2.5, 2}};
+  struct Row {
+    const char *op;
+    double x, y;
+  };
+  const Row rows[] = {{"math.exp", 1, 2.718281828459045},
+                      {"math.exp2", 0.5, 1.4142135623730951},
+                      {"math.expm1", 0.5, 0.6487212707001282},
+                      {"math.log", 10, 2.302585092994046},
+                      {"math.log2", 10, 3.321928094887362},
+                      {"math.log10", 2, 0.3010299956639812},
+                      {"math.log1p", 0.5, 0.4054651081081644},
+                      {"math.sin", 1, 0.8414709848078965},
+                      {"math.cos", 1, 0.5403023058681398},
+                      {"math.tan", 1, 1.5574077246549023},
+                      {"math.tanh", 0.5, 0.46211715726000973},
+                      {"math.sinh", 0.5, 0.5210953054937474},
+                      {"math.cosh", 0.5, 1.1276259652063807},
+                      {"math.erf", 0.5, 0.5204998778130465},
+                      {"math.sqrt", 2, 1.4142135623730951},
+                      {"math.rsqrt", 2, 0.7071067811865475},
+                      {"math.cbrt", 2, 1.2599210498948732},
+                      {"math.atan", 1, 0.7853981633974483},
+                      {"math.absf", -1.5, 1.5},
+                      {"math.floor", -1.5, -2},
+                      {"math.ceil", -1.5, -1},
+                      {"math.trunc", -1.5, -1},
+                      {"math.round", 2.5, 3},
+                      {"math.roundeven", 2.5, 2}};
   for (const Row &row : rows)
     EXPECT_EQ(f32(row.op, {row.x}), static_cast<double>(static_cast<float>(row.y))) << row.op;
   EXPECT_EQ(f32("math.powf", {2, 10}), 1024);
@@ -175,7 +198,8 @@ TEST_F(LaneOpsTest, AnUnknownOpIsAnErrorThatNamesIt) {
         fuse.yield %r : i32
       }
       return %m : !fuse.tensor<[1], i32>
-    })", {integers({1})});
+    })",
+                       {integers({1})});
   ASSERT_FALSE(result);
   EXPECT_NE(result.status().message().find("math.ctpop"), std::string::npos) << result.status().message();
   EXPECT_NE(result.status().message().find("fuse.map"), std::string::npos) << result.status().message();

@@ -27,7 +27,8 @@ std::string program(int slot) {
       %w = plan.buffer weight "w" parts ["w0", "w1"] : !tile.buffer<[2], f32, f32>
       %k = plan.buffer constant "k" value dense<[1.0, 2.0]> : tensor<2xf64> : !tile.buffer<[2], f64>
       %y = plan.buffer activation "y" slot 0 : !tile.buffer<[ragged(T)], f32>
-      %z = plan.buffer output "z" slot )" + std::to_string(slot) + R"( : !tile.buffer<[ragged(T)], f32>
+      %z = plan.buffer output "z" slot )" +
+         std::to_string(slot) + R"( : !tile.buffer<[ragged(T)], f32>
       plan.launch @add(%x, %x, %y) "first" : !tile.buffer<[ragged(T)], f32>, !tile.buffer<[ragged(T)], f32>, !tile.buffer<[ragged(T)], f32>
       plan.launch @add(%y, %x, %z) "second" : !tile.buffer<[ragged(T)], f32>, !tile.buffer<[ragged(T)], f32>, !tile.buffer<[ragged(T)], f32>
     })";

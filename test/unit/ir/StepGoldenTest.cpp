@@ -32,8 +32,8 @@ using Values = std::vector<double>;
 
 struct GoldenCase {
   const char *golden;
-  const char *model;       ///< Relative to the repository, or null.
-  const char *variable;    ///< Environment variable with the path, or null.
+  const char *model;    ///< Relative to the repository, or null.
+  const char *variable; ///< Environment variable with the path, or null.
 };
 
 constexpr GoldenCase cases[] = {
@@ -81,8 +81,8 @@ protected:
       return valuesOf(planned.status());
     Values all;
     for (size_t start = 0; start < ids.size(); start += chunk)
-      llvm::append_range(all, valuesOf(planned->logits(
-                                  llvm::ArrayRef(ids).slice(start, std::min(chunk, ids.size() - start)))));
+      llvm::append_range(
+          all, valuesOf(planned->logits(llvm::ArrayRef(ids).slice(start, std::min(chunk, ids.size() - start)))));
     return all;
   }
   static Values valuesOf(Result<Tensor> result) {

@@ -55,7 +55,8 @@ TEST_F(Quants, EveryTypeDequantisesBitForBit) {
     std::vector<float> actual(expected.size());
     dequantizeRow(row.type, blocks.data, actual.data(), static_cast<int64_t>(actual.size()));
     for (size_t i = 0; i < actual.size(); ++i)
-      ASSERT_EQ(bits(actual[i]), bits(expected[i])) << row.name << " element " << i << ": " << actual[i] << " vs " << expected[i];
+      ASSERT_EQ(bits(actual[i]), bits(expected[i]))
+          << row.name << " element " << i << ": " << actual[i] << " vs " << expected[i];
   }
 }
 
@@ -70,7 +71,8 @@ TEST_F(Quants, UnalignedBlocksAreFine) {
 }
 
 TEST_F(Quants, QuantisesByteForByte) {
-  for (StorageType type : {StorageType::F16, StorageType::BF16, StorageType::Q8_0, StorageType::Q4_0, StorageType::Q4_1}) {
+  for (StorageType type :
+       {StorageType::F16, StorageType::BF16, StorageType::Q8_0, StorageType::Q4_0, StorageType::Q4_1}) {
     const std::vector<float> input = floats(type, ".input");
     const TensorInfo &expected = tensor(type, ".encoded");
     std::vector<std::byte> actual(static_cast<size_t>(expected.bytes));
@@ -116,7 +118,8 @@ TEST(Quantize, TinyAndLargeTogether) {
 
 TEST(Quantize, RefusesWhatCannotBeStored) {
   std::byte blocks[256];
-  for (StorageType type : {StorageType::F32, StorageType::F16, StorageType::BF16, StorageType::Q8_0, StorageType::Q4_0, StorageType::Q4_1}) {
+  for (StorageType type : {StorageType::F32, StorageType::F16, StorageType::BF16, StorageType::Q8_0, StorageType::Q4_0,
+                           StorageType::Q4_1}) {
     std::vector<float> row(32, 1.0f);
     row[3] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_EQ(quantizeRow(type, row.data(), blocks, 32).message(), "element 3 is NaN");

@@ -99,7 +99,9 @@ public:
     };
     w.bytes = "GGUF";
     edge();
-    w.put(version).put<uint64_t>(tensorCount.value_or(tensors.size())).put<uint64_t>(entryCount.value_or(entries.size()));
+    w.put(version)
+        .put<uint64_t>(tensorCount.value_or(tensors.size()))
+        .put<uint64_t>(entryCount.value_or(entries.size()));
     edge();
     for (const std::string &e : entries) {
       w.bytes += e;

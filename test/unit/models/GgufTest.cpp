@@ -70,7 +70,8 @@ TEST(Gguf, GettersNameKeyExpectedAndFound) {
   EXPECT_EQ(file->getInt("f32").status().message(), "key 'f32': expected an integer, found float32");
   EXPECT_EQ(file->getFloat("u8").status().message(), "key 'u8': expected a floating-point number, found uint8");
   EXPECT_EQ(file->getString("ints").status().message(), "key 'ints': expected a string, found array of int32");
-  EXPECT_EQ(file->getStrings("ints").status().message(), "key 'ints': expected an array of strings, found array of int32");
+  EXPECT_EQ(file->getStrings("ints").status().message(),
+            "key 'ints': expected an array of strings, found array of int32");
   EXPECT_EQ(file->getBool("u8").status().message(), "key 'u8': expected a bool, found uint8");
   EXPECT_THAT(file->getInt("u64").status().message(), HasSubstr("below 2^63"));
   EXPECT_EQ(file->getInt("gone").status().code(), ErrorCode::NotFound);
@@ -139,12 +140,16 @@ TEST(Gguf, RefusesBadValues) {
     image.entry("bad", type, payload);
     return errorOf(image);
   };
-  EXPECT_THAT(with(GgufType::String, ByteWriter().put(uint64_t{1} << 62).bytes), AllOf(HasSubstr("'bad'"), HasSubstr("ends inside")));
+  EXPECT_THAT(with(GgufType::String, ByteWriter().put(uint64_t{1} << 62).bytes),
+              AllOf(HasSubstr("'bad'"), HasSubstr("ends inside")));
   EXPECT_THAT(with(GgufType::Bool, "\2"), HasSubstr("expected a bool of 0 or 1, found 2"));
-  EXPECT_THAT(with(GgufType::Array, ByteWriter().put<uint32_t>(9).put<uint64_t>(0).bytes), HasSubstr("array of arrays"));
+  EXPECT_THAT(with(GgufType::Array, ByteWriter().put<uint32_t>(9).put<uint64_t>(0).bytes),
+              HasSubstr("array of arrays"));
   EXPECT_THAT(with(GgufType::Array, ByteWriter().put<uint32_t>(13).put<uint64_t>(0).bytes), HasSubstr("type id 13"));
-  EXPECT_THAT(with(GgufType::Array, ByteWriter().put<uint32_t>(4).put(uint64_t{1} << 62).bytes), HasSubstr("ends inside"));
-  EXPECT_THAT(with(GgufType::Array, ByteWriter().put<uint32_t>(8).put(uint64_t{1} << 61).bytes), HasSubstr("ends inside"));
+  EXPECT_THAT(with(GgufType::Array, ByteWriter().put<uint32_t>(4).put(uint64_t{1} << 62).bytes),
+              HasSubstr("ends inside"));
+  EXPECT_THAT(with(GgufType::Array, ByteWriter().put<uint32_t>(8).put(uint64_t{1} << 61).bytes),
+              HasSubstr("ends inside"));
   GgufImage image = goodImage();
   image.rawEntry("bad", 77, "");
   EXPECT_THAT(errorOf(image), HasSubstr("unknown value type id 77"));

@@ -10,8 +10,11 @@ using namespace fusec::models;
 
 static std::string richConfig() {
   nlohmann::json config = tinyHfConfig();
-  config["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0},
-                            {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 32}};
+  config["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_position_embeddings", 32}};
   config["eos_token_id"] = {2, 3};
   config["temperature"] = 0.5;
   config["layer_types"] = {"full_attention"};
@@ -25,8 +28,17 @@ TEST(HfConfigMutation, Truncations) { runTruncations(richConfig()); }
 // Every value of the document replaced by a value of each JSON type.
 TEST(HfConfigMutation, WrongTypes) {
   const nlohmann::json good = nlohmann::json::parse(richConfig()).flatten();
-  const nlohmann::json values[] = {nullptr, true, -1, 0, 1e300, "x", nlohmann::json::array(), nlohmann::json::object(),
-                                   INT64_MIN, UINT64_MAX, nlohmann::json::parse("[[1],{}]")};
+  const nlohmann::json values[] = {nullptr,
+                                   true,
+                                   -1,
+                                   0,
+                                   1e300,
+                                   "x",
+                                   nlohmann::json::array(),
+                                   nlohmann::json::object(),
+                                   INT64_MIN,
+                                   UINT64_MAX,
+                                   nlohmann::json::parse("[[1],{}]")};
   for (const auto &[pointer, value] : good.items())
     for (const nlohmann::json &other : values) {
       nlohmann::json document = good.unflatten();

@@ -23,7 +23,8 @@ TEST(Json, LimitsNesting) {
   for (bool rejectDuplicates : {false, true}) {
     const JsonParseOptions options{.rejectDuplicateKeys = rejectDuplicates};
     EXPECT_TRUE(parseJson(std::string(1000, '[') + std::string(1000, ']'), "x", options).ok());
-    EXPECT_EQ(parseJson(std::string(100000, '['), "x", options).status().message(), "x: nested deeper than 1000 levels");
+    EXPECT_EQ(parseJson(std::string(100000, '['), "x", options).status().message(),
+              "x: nested deeper than 1000 levels");
     EXPECT_TRUE(parseJson("[\"" + std::string(5000, '[') + "\\\"[\"]", "x", options).ok()); // inside a string
   }
 }

@@ -78,7 +78,9 @@ TEST(GgufConfig, ReadsQwen2) {
 
 TEST(GgufConfig, ReadsOptionalKeys) {
   GgufImage image = tinyGguf();
-  image.u32("llama.attention.key_length", 6).u32("llama.attention.value_length", 6).u32("llama.rope.dimension_count", 2);
+  image.u32("llama.attention.key_length", 6)
+      .u32("llama.attention.value_length", 6)
+      .u32("llama.rope.dimension_count", 2);
   image.f32("llama.rope.freq_base", 5e5f).text("llama.rope.scaling.type", "linear").f32("llama.rope.scaling.factor", 4);
   image.u32("llama.attention.sliding_window", 32).u32("tokenizer.ggml.eot_token_id", 3).u32("llama.expert_count", 0);
   image.f32("general.sampling.temp", 0.5f).scalar<int32_t>("general.sampling.top_k", GgufType::Int32, 20);
@@ -129,19 +131,20 @@ TEST(GgufConfig, AcceptsUniformPerLayerCounts) {
 }
 
 TEST(GgufConfig, RefusesUnknownArchitecturesAndFeatures) {
-  EXPECT_EQ(errorOf(tinyGguf(false, "gpt5")),
-            "key 'general.architecture': expected one of llama, qwen2, found 'gpt5'");
+  EXPECT_EQ(errorOf(tinyGguf(false, "gpt5")), "key 'general.architecture': expected one of llama, qwen2, found 'gpt5'");
   EXPECT_THAT(errorOf(GgufImage()), HasSubstr("'general.architecture': missing"));
   EXPECT_THAT(errorOf(tinyGguf().u32("llama.expert_count", 8)), HasSubstr("'llama.expert_count': 8 is not supported"));
   EXPECT_THAT(errorOf(tinyGguf().f32("llama.logit_scale", 0.5f)), HasSubstr("'llama.logit_scale': 0.5"));
   EXPECT_THAT(errorOf(tinyGguf().scalar<uint8_t>("llama.attention.causal", GgufType::Bool, 0)), HasSubstr("causal"));
   EXPECT_THAT(errorOf(tinyGguf().text("llama.rope.scaling.type", "yarn")),
               HasSubstr("expected none or linear, found 'yarn'"));
-  EXPECT_THAT(errorOf(tinyGguf().u32("llama.attention.value_length", 2)), HasSubstr("expected the key length 4, found 2"));
+  EXPECT_THAT(errorOf(tinyGguf().u32("llama.attention.value_length", 2)),
+              HasSubstr("expected the key length 4, found 2"));
 }
 
 TEST(GgufConfig, RefusesWrongValues) {
-  EXPECT_THAT(errorOf(tinyGguf().text("llama.rope.dimension_count", "4")), HasSubstr("expected an integer, found string"));
+  EXPECT_THAT(errorOf(tinyGguf().text("llama.rope.dimension_count", "4")),
+              HasSubstr("expected an integer, found string"));
   EXPECT_THAT(errorOf(tinyGguf().u32("llama.rope.dimension_count", 3)), HasSubstr("rotary dimensions"));
   EXPECT_THAT(errorOf(tinyGguf().u32("llama.rope.dimension_count", 6)), HasSubstr("rotary dimensions"));
   EXPECT_THAT(errorOf(tinyGguf().f32("llama.rope.freq_base", NAN)), HasSubstr("rotary base"));
@@ -208,7 +211,8 @@ TEST(HfConfig, SlidingWindows) {
 
 TEST(HfConfig, RopeVariants) {
   EXPECT_EQ(read(with(tinyHfConfig(), "rope_theta", 500000))->rope.theta, 5e5);
-  EXPECT_EQ(read(with(tinyHfConfig(), "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 7.0}}))->rope.theta, 7);
+  EXPECT_EQ(read(with(tinyHfConfig(), "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 7.0}}))->rope.theta,
+            7);
   EXPECT_EQ(read(with(tinyHfConfig(), "partial_rotary_factor", 0.5))->rope.dims, 2);
   EXPECT_THAT(errorOf(with(tinyHfConfig(), "partial_rotary_factor", 1.5)), HasSubstr("above 0 up to 1"));
   EXPECT_THAT(errorOf(with(tinyHfConfig(), "partial_rotary_factor", 0.25)), HasSubstr("rotary dimensions"));
@@ -246,8 +250,10 @@ TEST(HfConfig, Llama3Frequencies) {
 TEST(HfConfig, RefusesWhatIsNotImplemented) {
   EXPECT_THAT(errorOf(hfOf("GPT2LMHeadModel")),
               AllOf(HasSubstr("expected one of LlamaForCausalLM"), HasSubstr("found 'GPT2LMHeadModel'")));
-  EXPECT_THAT(errorOf(with(tinyHfConfig(), "hidden_act", "gelu")), HasSubstr("'hidden_act': expected 'silu', found 'gelu'"));
-  EXPECT_THAT(errorOf(with(tinyHfConfig(), "attention_bias", true)), HasSubstr("'attention_bias': expected false, found true"));
+  EXPECT_THAT(errorOf(with(tinyHfConfig(), "hidden_act", "gelu")),
+              HasSubstr("'hidden_act': expected 'silu', found 'gelu'"));
+  EXPECT_THAT(errorOf(with(tinyHfConfig(), "attention_bias", true)),
+              HasSubstr("'attention_bias': expected false, found true"));
   EXPECT_THAT(errorOf(with(tinyHfConfig(), "mlp_bias", true)), HasSubstr("'mlp_bias'"));
   EXPECT_THAT(errorOf(with(tinyHfConfig(), "quantization_config", {{"bits", 4}})), HasSubstr("'quantization_config'"));
   EXPECT_THAT(errorOf(with(tinyHfConfig(), "num_key_value_heads", 3)), HasSubstr("multiple of the 3 KV heads"));
@@ -257,8 +263,8 @@ TEST(HfConfig, RefusesWhatIsNotImplemented) {
 }
 
 TEST(HfConfig, GenerationConfigOverrides) {
-  const json generation = {{"eos_token_id", {5, 6}}, {"temperature", 0.7}, {"top_k", 20}, {"top_p", 0.8},
-                           {"repetition_penalty", 1.05}, {"do_sample", true}};
+  const json generation = {{"eos_token_id", {5, 6}}, {"temperature", 0.7},         {"top_k", 20},
+                           {"top_p", 0.8},           {"repetition_penalty", 1.05}, {"do_sample", true}};
   Result<ModelConfig> config = read(tinyHfConfig(), generation);
   ASSERT_TRUE(config.ok()) << config.status().message();
   EXPECT_THAT(config->eosIds, ElementsAre(5, 6));
@@ -293,7 +299,8 @@ TEST(HfConfig, PublishedConfigs) {
   EXPECT_TRUE(qwen->tied && qwen->qkvBias);
   EXPECT_FALSE(qwen->slidingWindow);
   for (const char *name : {"deepseek-r1", "qwen3-0.6b", "qwen3-30b", "whisper-large-v3"})
-    EXPECT_THAT(configFromHf(configs / name).status().message(), HasSubstr("key 'architectures': expected one of")) << name;
+    EXPECT_THAT(configFromHf(configs / name).status().message(), HasSubstr("key 'architectures': expected one of"))
+        << name;
 }
 
 TEST(ArchTable, RowsAreConsistent) {

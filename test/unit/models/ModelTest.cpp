@@ -114,7 +114,8 @@ TEST_F(ModelTest, HfUnsupportedDtypesMatterOnlyWhenUsed) {
   image.tensor("model.layers.0.self_attn.rotary_emb.inv_freq", "F64", {2}, std::string(16, 'x'));
   EXPECT_EQ(errorOf(hf(tinyHfConfig(), image)), "accepted");
   image.header["model.norm.weight"]["dtype"] = "I32";
-  EXPECT_THAT(errorOf(hf(tinyHfConfig(), image)), HasSubstr("tensor 'model.norm.weight': dtype 'I32' is not supported"));
+  EXPECT_THAT(errorOf(hf(tinyHfConfig(), image)),
+              HasSubstr("tensor 'model.norm.weight': dtype 'I32' is not supported"));
 }
 
 TEST_F(ModelTest, MessagesNameThePath) {
@@ -190,9 +191,9 @@ TEST(StoriesModel, DerivedFormatsAgree) {
     size_t warnings;
   };
   for (const Row &row : {Row{"stories-f16.gguf", 2e-3f, 0}, Row{"stories-q8_0.gguf", 2e-2f, 0},
-                         Row{"stories-split/stories-00001-of-00003.gguf", 0, 0}, Row{"hf", 0, 0}, Row{"hf-sharded", 0, 0},
-                         Row{"hf-bf16", 2e-2f, 0}, Row{"hf-tied-present", 0, 0}, Row{"hf-tied-different", 0, 1},
-                         Row{"hf-untied-present", 0, 0}}) {
+                         Row{"stories-split/stories-00001-of-00003.gguf", 0, 0}, Row{"hf", 0, 0},
+                         Row{"hf-sharded", 0, 0}, Row{"hf-bf16", 2e-2f, 0}, Row{"hf-tied-present", 0, 0},
+                         Row{"hf-tied-different", 0, 1}, Row{"hf-untied-present", 0, 0}}) {
     Result<Model> model = openModel(derived / row.path);
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ(model->warnings().size(), row.warnings) << row.path;

@@ -25,16 +25,29 @@ inline GgufImage tinyGguf(bool withOutput = false, const std::string &arch = "ll
     image.floats("output.weight", {8, 16}, 0.5f);
   const std::string b = "blk.0.";
   image.floats(b + "attn_norm.weight", {8}, 1).floats(b + "attn_q.weight", {8, 8}).floats(b + "attn_k.weight", {8, 4});
-  image.floats(b + "attn_v.weight", {8, 4}).floats(b + "attn_output.weight", {8, 8}).floats(b + "ffn_norm.weight", {8}, 1);
-  image.floats(b + "ffn_gate.weight", {8, 12}).floats(b + "ffn_up.weight", {8, 12}).floats(b + "ffn_down.weight", {12, 8});
+  image.floats(b + "attn_v.weight", {8, 4})
+      .floats(b + "attn_output.weight", {8, 8})
+      .floats(b + "ffn_norm.weight", {8}, 1);
+  image.floats(b + "ffn_gate.weight", {8, 12})
+      .floats(b + "ffn_up.weight", {8, 12})
+      .floats(b + "ffn_down.weight", {12, 8});
   return image;
 }
 
 inline nlohmann::json tinyHfConfig() {
-  return {{"architectures", {"LlamaForCausalLM"}}, {"hidden_size", 8}, {"num_hidden_layers", 1},
-          {"intermediate_size", 12}, {"num_attention_heads", 2}, {"num_key_value_heads", 1}, {"vocab_size", 16},
-          {"max_position_embeddings", 64}, {"rms_norm_eps", 1e-5}, {"hidden_act", "silu"},
-          {"tie_word_embeddings", true}, {"bos_token_id", 1}, {"eos_token_id", 2}};
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"hidden_size", 8},
+          {"num_hidden_layers", 1},
+          {"intermediate_size", 12},
+          {"num_attention_heads", 2},
+          {"num_key_value_heads", 1},
+          {"vocab_size", 16},
+          {"max_position_embeddings", 64},
+          {"rms_norm_eps", 1e-5},
+          {"hidden_act", "silu"},
+          {"tie_word_embeddings", true},
+          {"bos_token_id", 1},
+          {"eos_token_id", 2}};
 }
 
 inline SafetensorsImage tinySafetensors() {

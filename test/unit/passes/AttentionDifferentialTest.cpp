@@ -38,15 +38,11 @@ std::string attentionText(const Config &config) {
   Node q = g.argument("q", "ragged(T), " + number(h.query) + ", " + number(h.size));
   Node k = g.argument("k", "ragged(T), " + number(h.cached) + ", " + number(h.size));
   Node v = g.argument("v", "ragged(T), " + number(h.cached) + ", " + number(h.valueSize));
-  Node positions = g.argument("positions", "ragged(T)", "i32"),
-       sequences = g.argument("sequences", "ragged(T)", "i32");
+  Node positions = g.argument("positions", "ragged(T)", "i32"), sequences = g.argument("sequences", "ragged(T)", "i32");
   Node keys = g.argument("k.0", "sym(S), paged(C), " + number(h.cached) + ", " + number(h.size));
-  Node values =
-      g.argument("v.0", "sym(S), paged(C), " + number(h.cached) + ", " + number(h.valueSize));
-  Node allKeys = g.append(k, keys, sequences, positions),
-       allValues = g.append(v, values, sequences, positions);
-  return g.finish(g.attention(q, allKeys, allValues, positions, sequences,
-                              std::to_string(config.scale), config.window,
+  Node values = g.argument("v.0", "sym(S), paged(C), " + number(h.cached) + ", " + number(h.valueSize));
+  Node allKeys = g.append(k, keys, sequences, positions), allValues = g.append(v, values, sequences, positions);
+  return g.finish(g.attention(q, allKeys, allValues, positions, sequences, std::to_string(config.scale), config.window,
                               "ragged(T), " + number(h.query * h.valueSize)));
 }
 
@@ -85,8 +81,7 @@ Step attentionStep(const Heads &h, llvm::ArrayRef<Span> spans, uint32_t seed) {
 /// of e * V; the denominators likewise (positive terms); two quotient roundings.
 /// Hidden keys add e = 0 exactly. An e near underflow may differ by `tiny`.
 double attentionBound(int64_t n, double largestValue) {
-  return (2 * 5 + 4 * static_cast<double>(n) + 2) * unit * 1.01 * largestValue +
-         static_cast<double>(n) * tiny;
+  return (2 * 5 + 4 * static_cast<double>(n) + 2) * unit * 1.01 * largestValue + static_cast<double>(n) * tiny;
 }
 
 class AttentionDifferential : public ::testing::TestWithParam<std::string> {
@@ -115,9 +110,8 @@ protected:
 };
 
 TEST_P(AttentionDifferential, EveryGroupSizeAndHeadSize) {
-  const Heads all[] = {{1, 1, 64, 64}, {3, 1, 8, 8},    {8, 2, 16, 16},  {7, 1, 80, 80},
-                       {8, 1, 64, 64}, {9, 3, 64, 64},  {4, 4, 16, 16},  {6, 2, 96, 96},
-                       {2, 1, 20, 12}, {14, 2, 64, 64}, {2, 2, 128, 128}};
+  const Heads all[] = {{1, 1, 64, 64}, {3, 1, 8, 8},   {8, 2, 16, 16}, {7, 1, 80, 80},  {8, 1, 64, 64},  {9, 3, 64, 64},
+                       {4, 4, 16, 16}, {6, 2, 96, 96}, {2, 1, 20, 12}, {14, 2, 64, 64}, {2, 2, 128, 128}};
   for (const Heads &h : all) {
     SCOPED_TRACE(number(h.query) + " heads over " + number(h.cached) + " of " + number(h.size));
     checkSteps({h}, {{{0, 1}}, {{5, 3}}, {{70, 1}}, {{66, 2}, {0, 3}, {130, 1}}});
@@ -139,8 +133,7 @@ TEST_P(AttentionDifferential, PageBorders) {
 TEST_P(AttentionDifferential, Window) {
   for (int64_t window : {1, 4, 64, 65}) {
     SCOPED_TRACE("window " + number(window));
-    checkSteps({{4, 2, 16, 16}, 0.5, window},
-               {{{0, 7}}, {{62, 5}}, {{140, 1}}, {{63, 1}, {0, 2}, {127, 3}}});
+    checkSteps({{4, 2, 16, 16}, 0.5, window}, {{{0, 7}}, {{62, 5}}, {{140, 1}}, {{63, 1}, {0, 2}, {127, 3}}});
   }
 }
 
@@ -150,22 +143,17 @@ TEST_P(AttentionDifferential, ManySequencesOfOneTokenAndNoToken) {
 }
 
 /// Scores of 100 and more: exp underflows for all but the largest.
-TEST_P(AttentionDifferential, LargeScores) {
-  checkSteps({{4, 2, 64, 64}, 40.0}, {{{0, 9}}, {{100, 2}}});
-}
+TEST_P(AttentionDifferential, LargeScores) { checkSteps({{4, 2, 64, 64}, 40.0}, {{{0, 9}}, {{100, 2}}}); }
 
 /// A row that sees no key (its position is before the sequence) gives zeros.
 TEST_P(AttentionDifferential, RowsWithoutVisibleKeysAreZero) {
   const Heads h{4, 2, 16, 16};
   GraphText g;
   Node q = g.argument("q", "ragged(T), 4, 16");
-  Node positions = g.argument("positions", "ragged(T)", "i32"),
-       sequences = g.argument("sequences", "ragged(T)", "i32");
-  Node keys = g.argument("k.0", "sym(S), paged(C), 2, 16"),
-       values = g.argument("v.0", "sym(S), paged(C), 2, 16");
-  CompiledGraph graph(
-      g.finish(g.attention(q, keys, values, positions, sequences, "0.25", 0, "ragged(T), 64")),
-      GetParam());
+  Node positions = g.argument("positions", "ragged(T)", "i32"), sequences = g.argument("sequences", "ragged(T)", "i32");
+  Node keys = g.argument("k.0", "sym(S), paged(C), 2, 16"), values = g.argument("v.0", "sym(S), paged(C), 2, 16");
+  CompiledGraph graph(g.finish(g.attention(q, keys, values, positions, sequences, "0.25", 0, "ragged(T), 64")),
+                      GetParam());
   ASSERT_EQ(graph.error(), "");
   std::vector<Span> spans = {{9, 3}};
   Step step = attentionStep(h, spans, 89);
@@ -185,29 +173,23 @@ TEST_P(AttentionDifferential, HalfABlock) {
   GraphText g;
   const std::string rows = "ragged(T), 48";
   Node x = g.argument("x", rows);
-  Node positions = g.argument("positions", "ragged(T)", "i32"),
-       sequences = g.argument("sequences", "ragged(T)", "i32");
-  Node keys = g.argument("k.0", "sym(S), paged(C), 1, 16"),
-       values = g.argument("v.0", "sym(S), paged(C), 1, 16");
+  Node positions = g.argument("positions", "ragged(T)", "i32"), sequences = g.argument("sequences", "ragged(T)", "i32");
+  Node keys = g.argument("k.0", "sym(S), paged(C), 1, 16"), values = g.argument("v.0", "sym(S), paged(C), 1, 16");
   Node n = g.rmsNorm(x, g.weight("norm", "48", "f32"));
   Node q = g.linear(n, g.weight("q", "48, 48", "f16"), rows);
   Node k = g.linear(n, g.weight("k", "16, 48", "f16"), "ragged(T), 16");
   Node v = g.linear(n, g.weight("v", "16, 48", "f16"), "ragged(T), 16");
   Node f = g.frequencies(8);
-  Node qr =
-      g.rope(g.view(q, "(t, h, d) -> (t, h * 16 + d)", "ragged(T), 3, 16"), positions, f, "half");
-  Node kr =
-      g.rope(g.view(k, "(t, h, d) -> (t, h * 16 + d)", "ragged(T), 1, 16"), positions, f, "half");
+  Node qr = g.rope(g.view(q, "(t, h, d) -> (t, h * 16 + d)", "ragged(T), 3, 16"), positions, f, "half");
+  Node kr = g.rope(g.view(k, "(t, h, d) -> (t, h * 16 + d)", "ragged(T), 1, 16"), positions, f, "half");
   Node v3 = g.view(v, "(t, h, d) -> (t, h * 16 + d)", "ragged(T), 1, 16");
-  Node o = g.attention(qr, g.append(kr, keys, sequences, positions),
-                       g.append(v3, values, sequences, positions), positions, sequences, "0.25", 0,
-                       rows);
-  Node y = g.map({g.linear(o, g.weight("o", "48, 48", "f16"), rows), x},
-                 {identityMap(2), identityMap(2)}, rows, "    %r = arith.addf %a, %b : f32\n");
+  Node o = g.attention(qr, g.append(kr, keys, sequences, positions), g.append(v3, values, sequences, positions),
+                       positions, sequences, "0.25", 0, rows);
+  Node y = g.map({g.linear(o, g.weight("o", "48, 48", "f16"), rows), x}, {identityMap(2), identityMap(2)}, rows,
+                 "    %r = arith.addf %a, %b : f32\n");
   CompiledGraph graph(g.finish(y), GetParam());
   ASSERT_EQ(graph.error(), "");
-  for (std::vector<Span> spans :
-       std::vector<std::vector<Span>>{{{0, 1}}, {{63, 1}}, {{60, 9}}, {{3, 13}, {64, 1}}}) {
+  for (std::vector<Span> spans : std::vector<std::vector<Span>>{{{0, 1}}, {{63, 1}}, {{60, 9}}, {{3, 13}, {64, 1}}}) {
     Step step = attentionStep({3, 1, 16, 16}, spans, 97);
     step.inputs["x"] = randomTensor({step.symbols["T"], 48}, 98);
     StepResult actual = check(graph, step, Against::KernelMeaning);
@@ -219,8 +201,7 @@ TEST_P(AttentionDifferential, HalfABlock) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, AttentionDifferential,
-                         ::testing::ValuesIn(codegen::runnableLevels()),
+INSTANTIATE_TEST_SUITE_P(Levels, AttentionDifferential, ::testing::ValuesIn(codegen::runnableLevels()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

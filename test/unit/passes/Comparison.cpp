@@ -14,8 +14,8 @@ namespace {
 ::testing::AssertionResult sameShape(const Tensor &actual, const Tensor &expected) {
   if (actual.shape() == expected.shape())
     return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure()
-         << "shape " << toString(actual.shape()) << ", expected " << toString(expected.shape());
+  return ::testing::AssertionFailure() << "shape " << toString(actual.shape()) << ", expected "
+                                       << toString(expected.shape());
 }
 
 bool bitsAgree(double actual, double expected) {
@@ -40,8 +40,7 @@ std::string place(const Tensor &tensor, int64_t i) {
   return toString(index);
 }
 
-template <typename Agree>
-::testing::AssertionResult compare(const Tensor &actual, const Tensor &expected, Agree agree) {
+template <typename Agree>::testing::AssertionResult compare(const Tensor &actual, const Tensor &expected, Agree agree) {
   if (auto shape = sameShape(actual, expected); !shape)
     return shape;
   const std::vector<double> a = actual.values(), e = expected.values();
@@ -52,11 +51,9 @@ template <typename Agree>
   if (wrong == 0)
     return ::testing::AssertionSuccess();
   char text[160];
-  std::snprintf(text, sizeof text, "%.9g (%a), expected %.9g (%a)", a[first], a[first], e[first],
-                e[first]);
-  return ::testing::AssertionFailure()
-         << wrong << " of " << a.size() << " differ in " << toString(expected.shape()) << ", first "
-         << place(expected, first) << ": " << text;
+  std::snprintf(text, sizeof text, "%.9g (%a), expected %.9g (%a)", a[first], a[first], e[first], e[first]);
+  return ::testing::AssertionFailure() << wrong << " of " << a.size() << " differ in " << toString(expected.shape())
+                                       << ", first " << place(expected, first) << ": " << text;
 }
 
 void expectSameBits(const StepResult &actual, const StepResult &expected, const char *what) {
@@ -83,11 +80,9 @@ void expectSameMeaning(const CompiledGraph &graph, const Step &step) {
   shuffled.kernel.shuffleSeed = 5;
   Result<StepResult> kernels = graph.interpretAsPlan(step, Precision::F64, shuffled);
   ASSERT_TRUE(kernels) << kernels.status().message();
-  EXPECT_TRUE(within(kernels->output, meaning->output, nearlyEqual(meaning->output)))
-      << "kernels against graph, F64";
+  EXPECT_TRUE(within(kernels->output, meaning->output, nearlyEqual(meaning->output))) << "kernels against graph, F64";
   for (const auto &[name, cache] : meaning->caches)
-    EXPECT_TRUE(within(kernels->caches.at(name), cache, nearlyEqual(cache)))
-        << "kernels against graph, cache " << name;
+    EXPECT_TRUE(within(kernels->caches.at(name), cache, nearlyEqual(cache))) << "kernels against graph, cache " << name;
 }
 
 } // namespace
@@ -96,8 +91,7 @@ void expectSameMeaning(const CompiledGraph &graph, const Step &step) {
   return compare(actual, expected, [](int64_t, double a, double e) { return bitsAgree(a, e); });
 }
 
-::testing::AssertionResult within(const Tensor &actual, const Tensor &expected,
-                                  const Bound &bound) {
+::testing::AssertionResult within(const Tensor &actual, const Tensor &expected, const Bound &bound) {
   return compare(actual, expected, [&](int64_t i, double a, double e) {
     return sameClass(a, e) && (!std::isfinite(e) || std::fabs(a - e) <= bound(i));
   });
@@ -139,8 +133,7 @@ Tensor randomTensor(llvm::ArrayRef<int64_t> shape, uint32_t seed) {
 }
 
 Tensor integerTensor(const std::vector<int64_t> &values) {
-  return Tensor::fromValues(Element::I32, {static_cast<int64_t>(values.size())},
-                            {values.begin(), values.end()});
+  return Tensor::fromValues(Element::I32, {static_cast<int64_t>(values.size())}, {values.begin(), values.end()});
 }
 
 Step rowsStep(int64_t tokens, int64_t width, uint32_t seed) {

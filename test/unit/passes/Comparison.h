@@ -29,13 +29,12 @@ inline constexpr double tiny = 0x1p-149;
 inline constexpr double expError = 4 * unit;
 
 /// Equal as f32 bits; NaN equals NaN only. Zeroes of different sign differ.
-::testing::AssertionResult sameBits(const reference::Tensor &actual,
-                                    const reference::Tensor &expected);
+::testing::AssertionResult sameBits(const reference::Tensor &actual, const reference::Tensor &expected);
 
 /// |actual - expected| <= bound(i); NaN and infinities must be in the same places.
 using Bound = std::function<double(int64_t i)>;
-::testing::AssertionResult within(const reference::Tensor &actual,
-                                  const reference::Tensor &expected, const Bound &bound);
+::testing::AssertionResult within(const reference::Tensor &actual, const reference::Tensor &expected,
+                                  const Bound &bound);
 
 enum class Against {
   GraphBits,     ///< The graph's Exact bits and the kernels' Exact bits.

@@ -13,8 +13,7 @@ TEST(Comparators, OneSidedNaNAndInfinityFail) {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   auto tensor = [](double v) { return Tensor::fromValues(Element::F32, {1}, {v}); };
   auto loose = [](int64_t) { return std::numeric_limits<double>::infinity(); };
-  for (auto [a, b] :
-       {std::pair{nan, 1.0}, {1.0, nan}, {inf, 1.0}, {1.0, -inf}, {inf, -inf}, {nan, inf}}) {
+  for (auto [a, b] : {std::pair{nan, 1.0}, {1.0, nan}, {inf, 1.0}, {1.0, -inf}, {inf, -inf}, {nan, inf}}) {
     EXPECT_FALSE(sameBits(tensor(a), tensor(b)));
     EXPECT_FALSE(within(tensor(a), tensor(b), loose));
   }

@@ -31,14 +31,12 @@ int64_t registersOf(std::string_view level) {
 std::filesystem::path freshLibrary() {
   static std::atomic<int> counter = 0;
   return std::filesystem::temp_directory_path() /
-         ("fusec-differential-" + std::to_string(getpid()) + "-" + std::to_string(counter++) +
-          ".so");
+         ("fusec-differential-" + std::to_string(getpid()) + "-" + std::to_string(counter++) + ".so");
 }
 
 } // namespace
 
-CompiledGraph::CompiledGraph(const std::string &text, std::string_view level)
-    : library(freshLibrary()) {
+CompiledGraph::CompiledGraph(const std::string &text, std::string_view level) : library(freshLibrary()) {
   context.disableMultithreading();
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
@@ -96,15 +94,12 @@ void CompiledGraph::makeWeights() {
     for (const fuse::Dim &dim : type.getDims())
       shape.push_back(dim.size);
     const int64_t rows = shape.size() == 2 ? shape[0] : 1;
-    weights.try_emplace(name, *type.getStorage(), rows, shape.back(),
-                        std::hash<std::string>()(name) % 65536);
+    weights.try_emplace(name, *type.getStorage(), rows, shape.back(), std::hash<std::string>()(name) % 65536);
     weightShapes[name] = shape;
   });
 }
 
-plan::ProgramOp CompiledGraph::program() const {
-  return *mlir::ModuleOp(*lowered).getOps<plan::ProgramOp>().begin();
-}
+plan::ProgramOp CompiledGraph::program() const { return *mlir::ModuleOp(*lowered).getOps<plan::ProgramOp>().begin(); }
 
 int64_t CompiledGraph::launches() const {
   auto ops = program().getOps<plan::LaunchOp>();
@@ -151,23 +146,22 @@ Result<StepResult> CompiledGraph::interpret(const Step &step, Precision precisio
   return result;
 }
 
-Result<StepResult> CompiledGraph::interpretAsPlan(const Step &step, Precision precision,
-                                                  const PlanOptions &options, uint32_t seed) const {
+Result<StepResult> CompiledGraph::interpretAsPlan(const Step &step, Precision precision, const PlanOptions &options,
+                                                  uint32_t seed) const {
   PlanInputs inputs;
   for (const auto &input : step.inputs)
     inputs.buffers[input.first()] = input.second;
   const PageTable table(step, seed);
-  inputs.buffers["block_table"] = Tensor::fromValues(Element::I32, {table.sequences, table.columns},
-                                                     {table.entries.begin(), table.entries.end()});
+  inputs.buffers["block_table"] =
+      Tensor::fromValues(Element::I32, {table.sequences, table.columns}, {table.entries.begin(), table.entries.end()});
   for (const auto &cache : step.caches)
     inputs.buffers[cache.first()] = pagePool(cache.second, step, table, seed);
-  FUSEC_ASSIGN_OR_RETURN(PlanRun run, interpretPlan(*lowered, program(), inputs, environment(step),
-                                                    precision, options));
+  FUSEC_ASSIGN_OR_RETURN(PlanRun run,
+                         interpretPlan(*lowered, program(), inputs, environment(step), precision, options));
   StepResult result;
   result.output = run.outputs.begin()->second;
   for (const auto &cache : step.caches)
-    result.caches[cache.first().str()] =
-        fromPool(inputs.buffers[cache.first()], step, table, cache.second.dim(1));
+    result.caches[cache.first().str()] = fromPool(inputs.buffers[cache.first()], step, table, cache.second.dim(1));
   return result;
 }
 

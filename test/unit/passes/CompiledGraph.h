@@ -42,8 +42,7 @@ struct Step {
 
 struct StepResult {
   reference::Tensor output;
-  std::map<std::string, reference::Tensor>
-      caches; ///< After the step, where `lengths` reaches; 0 beyond.
+  std::map<std::string, reference::Tensor> caches; ///< After the step, where `lengths` reaches; 0 beyond.
 };
 
 /// Where the pages of a step's sequences lie: shuffled; page 0 belongs to nobody.
@@ -67,17 +66,14 @@ public:
   Result<StepResult> runHost(const Step &step, uint32_t seed) const;
   Result<StepResult> interpret(const Step &step, reference::Precision precision) const;
   Result<StepResult> interpretAsPlan(const Step &step, reference::Precision precision,
-                                     const reference::PlanOptions &options = {},
-                                     uint32_t seed = 1) const;
+                                     const reference::PlanOptions &options = {}, uint32_t seed = 1) const;
 
   /// The lowered module: tile kernels and one plan.
   mlir::ModuleOp plan() const { return *lowered; }
   plan::ProgramOp program() const;
   int64_t launches() const;
   /// The values of a stored tensor, row-major.
-  const std::vector<float> &weight(const std::string &name) const {
-    return weights.at(name).values;
-  }
+  const std::vector<float> &weight(const std::string &name) const { return weights.at(name).values; }
 
 private:
   friend class HostRun;

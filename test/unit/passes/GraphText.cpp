@@ -26,16 +26,13 @@ Node GraphText::add(const std::string &text, const std::string &dims, const std:
   return node;
 }
 
-Node GraphText::argument(const std::string &name, const std::string &dims,
-                         const std::string &element) {
+Node GraphText::argument(const std::string &name, const std::string &dims, const std::string &element) {
   Node node{"%arg_" + std::to_string(next++), dims, element};
-  arguments += (arguments.empty() ? "" : ", ") + node.name + ": " + node.type() +
-               " {fuse.name = \"" + name + "\"}";
+  arguments += (arguments.empty() ? "" : ", ") + node.name + ": " + node.type() + " {fuse.name = \"" + name + "\"}";
   return node;
 }
 
-Node GraphText::weight(const std::string &name, const std::string &dims,
-                       const std::string &storage) {
+Node GraphText::weight(const std::string &name, const std::string &dims, const std::string &storage) {
   Node type{"", dims, "f32", storage};
   return add("fuse.weight [\"" + name + "\"] : " + type.type(), dims, "f32", storage);
 }
@@ -44,13 +41,12 @@ Node GraphText::frequencies(int64_t pairs, double base) {
   std::string values;
   for (int64_t i = 0; i < pairs; ++i) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.17e",
-                  std::pow(base, -static_cast<double>(i) / static_cast<double>(pairs)));
+    std::snprintf(text, sizeof text, "%.17e", std::pow(base, -static_cast<double>(i) / static_cast<double>(pairs)));
     values += (i ? ", " : "") + std::string(text);
   }
   const std::string n = std::to_string(pairs);
-  return add("fuse.constant \"frequencies\" dense<[" + values + "]> : tensor<" + n +
-                 "xf64> -> !fuse.tensor<[" + n + "], f64>",
+  return add("fuse.constant \"frequencies\" dense<[" + values + "]> : tensor<" + n + "xf64> -> !fuse.tensor<[" + n +
+                 "], f64>",
              n, "f64");
 }
 
@@ -61,23 +57,22 @@ Node GraphText::linear(const Node &x, const Node &w, const std::string &dims) {
 }
 
 Node GraphText::linear(const Node &x, const Node &w, const Node &bias, const std::string &dims) {
-  return add("fuse.linear " + x.name + ", " + w.name + " bias " + bias.name + " : " + bias.type() +
-                 " : " + x.type() + ", " + w.type() + " -> " + Node{"", dims}.type(),
+  return add("fuse.linear " + x.name + ", " + w.name + " bias " + bias.name + " : " + bias.type() + " : " + x.type() +
+                 ", " + w.type() + " -> " + Node{"", dims}.type(),
              dims);
 }
 
 Node GraphText::contract(const Node &lhs, const Node &rhs, const std::vector<std::string> &maps,
                          const std::string &dims) {
-  return add("fuse.contract " + lhs.name + ", " + rhs.name + " maps [" + affine(maps[0]) + ", " +
-                 affine(maps[1]) + ", " + affine(maps[2]) +
-                 "] numerics <accumulate = f32, order = sequential, empty = identity> : " +
+  return add("fuse.contract " + lhs.name + ", " + rhs.name + " maps [" + affine(maps[0]) + ", " + affine(maps[1]) +
+                 ", " + affine(maps[2]) + "] numerics <accumulate = f32, order = sequential, empty = identity> : " +
                  lhs.type() + ", " + rhs.type() + " -> " + Node{"", dims}.type(),
              dims);
 }
 
 Node GraphText::rmsNorm(const Node &x, const Node &w, const std::string &epsilon) {
-  return add("fuse.rms_norm " + x.name + ", " + w.name + " epsilon " + epsilon + " : " + x.type() +
-                 ", " + w.type() + " -> " + x.type(),
+  return add("fuse.rms_norm " + x.name + ", " + w.name + " epsilon " + epsilon + " : " + x.type() + ", " + w.type() +
+                 " -> " + x.type(),
              x.dims);
 }
 
@@ -89,35 +84,29 @@ Node GraphText::softmax(const Node &x) {
   return add("fuse.softmax " + x.name + " : " + x.type() + " -> " + x.type(), x.dims);
 }
 
-Node GraphText::rope(const Node &x, const Node &positions, const Node &table,
-                     const std::string &pairing) {
-  return add("fuse.rope " + x.name + ", " + positions.name + ", " + table.name + " " + pairing +
-                 " : " + x.type() + ", " + positions.type() + ", " + table.type() + " -> " +
-                 x.type(),
+Node GraphText::rope(const Node &x, const Node &positions, const Node &table, const std::string &pairing) {
+  return add("fuse.rope " + x.name + ", " + positions.name + ", " + table.name + " " + pairing + " : " + x.type() +
+                 ", " + positions.type() + ", " + table.type() + " -> " + x.type(),
              x.dims);
 }
 
 Node GraphText::gather(const Node &table, const Node &indices, const std::string &dims) {
-  return add("fuse.gather " + table.name + "[" + indices.name + "] : " + table.type() + ", " +
-                 indices.type() + " -> " + Node{"", dims}.type(),
+  return add("fuse.gather " + table.name + "[" + indices.name + "] : " + table.type() + ", " + indices.type() + " -> " +
+                 Node{"", dims}.type(),
              dims);
 }
 
-Node GraphText::append(const Node &values, const Node &cache, const Node &sequences,
-                       const Node &positions) {
-  return add("fuse.kv_append " + values.name + " into " + cache.name + "[" + sequences.name + ", " +
-                 positions.name + "] : " + values.type() + ", " + cache.type() + ", " +
-                 sequences.type() + ", " + positions.type(),
+Node GraphText::append(const Node &values, const Node &cache, const Node &sequences, const Node &positions) {
+  return add("fuse.kv_append " + values.name + " into " + cache.name + "[" + sequences.name + ", " + positions.name +
+                 "] : " + values.type() + ", " + cache.type() + ", " + sequences.type() + ", " + positions.type(),
              cache.dims);
 }
 
-Node GraphText::attention(const Node &q, const Node &k, const Node &v, const Node &positions,
-                          const Node &sequences, const std::string &scale, int64_t window,
-                          const std::string &dims) {
-  return add("fuse.attention " + q.name + ", " + k.name + ", " + v.name + ", " + positions.name +
-                 ", " + sequences.name + " scale " + scale +
-                 (window > 0 ? " window " + std::to_string(window) : "") + " : " + q.type() + ", " +
-                 k.type() + ", " + v.type() + ", " + positions.type() + ", " + sequences.type() +
+Node GraphText::attention(const Node &q, const Node &k, const Node &v, const Node &positions, const Node &sequences,
+                          const std::string &scale, int64_t window, const std::string &dims) {
+  return add("fuse.attention " + q.name + ", " + k.name + ", " + v.name + ", " + positions.name + ", " +
+                 sequences.name + " scale " + scale + (window > 0 ? " window " + std::to_string(window) : "") + " : " +
+                 q.type() + ", " + k.type() + ", " + v.type() + ", " + positions.type() + ", " + sequences.type() +
                  " -> " + Node{"", dims}.type(),
              dims);
 }
@@ -132,37 +121,33 @@ Node GraphText::reshape(const Node &x, const std::string &dims) {
   return add("fuse.reshape " + x.name + " : " + x.type() + " -> " + Node{"", dims}.type(), dims);
 }
 
-Node GraphText::map(const std::vector<Node> &inputs, const std::vector<std::string> &maps,
-                    const std::string &dims, const std::string &computation,
-                    const std::string &element) {
+Node GraphText::map(const std::vector<Node> &inputs, const std::vector<std::string> &maps, const std::string &dims,
+                    const std::string &computation, const std::string &element) {
   std::string names, types, affines, parameters;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string comma = i ? ", " : "";
     names += comma + inputs[i].name;
     types += comma + inputs[i].type();
     affines += comma + affine(maps[i]);
-    parameters +=
-        comma + "%" + std::string(1, static_cast<char>('a' + i)) + ": " + inputs[i].element;
+    parameters += comma + "%" + std::string(1, static_cast<char>('a' + i)) + ": " + inputs[i].element;
   }
-  return add("fuse.map(" + names + " : " + types + ") maps [" + affines + "] -> " +
-                 Node{"", dims, element}.type() + " {\n  ^bb0(" + parameters + "):\n" +
-                 computation + "    fuse.yield %r : " + element + "\n  }",
+  return add("fuse.map(" + names + " : " + types + ") maps [" + affines + "] -> " + Node{"", dims, element}.type() +
+                 " {\n  ^bb0(" + parameters + "):\n" + computation + "    fuse.yield %r : " + element + "\n  }",
              dims, element);
 }
 
 Node GraphText::reduce(const Node &x, int rank, const std::string &combine, const std::string &init,
                        const std::string &dims) {
-  return add("fuse.reduce(" + x.name + " : " + x.type() + ") over [" + std::to_string(rank - 1) +
-                 "] init [" + init +
-                 " : f32] numerics <accumulate = f32, order = lanes, empty = identity> -> " +
-                 Node{"", dims}.type() + " combine {\n  ^bb0(%p: f32, %q: f32):\n    %r = " +
-                 combine + " %p, %q : f32\n    fuse.yield %r : f32\n  } repair {}",
+  return add("fuse.reduce(" + x.name + " : " + x.type() + ") over [" + std::to_string(rank - 1) + "] init [" + init +
+                 " : f32] numerics <accumulate = f32, order = lanes, empty = identity> -> " + Node{"", dims}.type() +
+                 " combine {\n  ^bb0(%p: f32, %q: f32):\n    %r = " + combine +
+                 " %p, %q : f32\n    fuse.yield %r : f32\n  } repair {}",
              dims);
 }
 
 std::string GraphText::finish(const Node &result) const {
-  return "func.func @step(" + arguments + ") -> " + result.type() + " {\n" + body + "  return " +
-         result.name + " : " + result.type() + "\n}\n";
+  return "func.func @step(" + arguments + ") -> " + result.type() + " {\n" + body + "  return " + result.name + " : " +
+         result.type() + "\n}\n";
 }
 
 } // namespace fusec::differential

@@ -12,9 +12,7 @@ using namespace reference;
 
 constexpr int64_t slack = 64;
 
-PoisonedBuffer::PoisonedBuffer(int64_t bytes) : memory(bytes) {
-  std::memset(memory.as(), 0xff, bytes + slack);
-}
+PoisonedBuffer::PoisonedBuffer(int64_t bytes) : memory(bytes) { std::memset(memory.as(), 0xff, bytes + slack); }
 
 bool PoisonedBuffer::slackIsUntouched() const {
   const unsigned char *end = memory.as<unsigned char>() + memory.size();
@@ -24,8 +22,7 @@ bool PoisonedBuffer::slackIsUntouched() const {
 namespace {
 
 template <typename T> void put(const std::vector<double> &values, void *memory) {
-  std::transform(values.begin(), values.end(), static_cast<T *>(memory),
-                 [](double v) { return static_cast<T>(v); });
+  std::transform(values.begin(), values.end(), static_cast<T *>(memory), [](double v) { return static_cast<T>(v); });
 }
 template <typename T> std::vector<double> get(const void *memory, int64_t n) {
   const T *from = static_cast<const T *>(memory);
@@ -51,8 +48,7 @@ Result<const MachineType *> machineType(Element element) {
 }
 
 /// Visits (pool index, page memory position) of every element of the pool.
-template <typename Visit>
-void forEachInPages(llvm::ArrayRef<int64_t> shape, bool isK, Visit visit) {
+template <typename Visit> void forEachInPages(llvm::ArrayRef<int64_t> shape, bool isK, Visit visit) {
   const int64_t P = shape[1], H = shape[2], D = shape[3];
   int64_t at = 0;
   for (int64_t page = 0; page < shape[0]; ++page)
@@ -95,8 +91,7 @@ PageTable::PageTable(const Step &step, uint32_t seed) {
 }
 
 Tensor pagePool(const Tensor &cache, const Step &step, const PageTable &table, uint32_t seed) {
-  Tensor pool =
-      Tensor::filled(cache.element(), {table.pages, pageTokens, cache.dim(2), cache.dim(3)}, 0.0);
+  Tensor pool = Tensor::filled(cache.element(), {table.pages, pageTokens, cache.dim(2), cache.dim(3)}, 0.0);
   std::mt19937 random(seed);
   for (int64_t i = 0; i < pool.size(); ++i)
     pool.store(i, random() % 2 ? 0x1p90 : -0x1p90);
@@ -104,26 +99,22 @@ Tensor pagePool(const Tensor &cache, const Step &step, const PageTable &table, u
     for (int64_t c = 0; c < step.lengths[s]; ++c)
       for (int64_t h = 0; h < cache.dim(2); ++h)
         for (int64_t d = 0; d < cache.dim(3); ++d)
-          pool.set({table.entries[s * table.columns + c / pageTokens], c % pageTokens, h, d},
-                   cache.get({s, c, h, d}));
+          pool.set({table.entries[s * table.columns + c / pageTokens], c % pageTokens, h, d}, cache.get({s, c, h, d}));
   return pool;
 }
 
 Tensor fromPool(const Tensor &pool, const Step &step, const PageTable &table, int64_t context) {
-  Tensor cache =
-      Tensor::filled(pool.element(), {table.sequences, context, pool.dim(2), pool.dim(3)}, 0.0);
+  Tensor cache = Tensor::filled(pool.element(), {table.sequences, context, pool.dim(2), pool.dim(3)}, 0.0);
   for (int64_t s = 0; s < table.sequences; ++s)
     for (int64_t c = 0; c < step.lengths[s]; ++c)
       for (int64_t h = 0; h < pool.dim(2); ++h)
         for (int64_t d = 0; d < pool.dim(3); ++d)
-          cache.set({s, c, h, d}, pool.get({table.entries[s * table.columns + c / pageTokens],
-                                            c % pageTokens, h, d}));
+          cache.set({s, c, h, d}, pool.get({table.entries[s * table.columns + c / pageTokens], c % pageTokens, h, d}));
   return cache;
 }
 
 void writePages(const Tensor &pool, bool isK, float *memory) {
-  forEachInPages(pool.shape(), isK,
-                 [&](int64_t at, int64_t to) { memory[to] = static_cast<float>(pool.load(at)); });
+  forEachInPages(pool.shape(), isK, [&](int64_t at, int64_t to) { memory[to] = static_cast<float>(pool.load(at)); });
 }
 
 Tensor readPages(llvm::ArrayRef<int64_t> poolShape, bool isK, const float *memory) {

@@ -27,16 +27,13 @@ private:
 /// Writes the tensor's elements, row-major, as machine values of its element type.
 Status writeTensor(const reference::Tensor &tensor, void *memory);
 /// Reads elements of a type from memory, row-major.
-Result<reference::Tensor> readTensor(reference::Element element, llvm::ArrayRef<int64_t> shape,
-                                     const void *memory);
+Result<reference::Tensor> readTensor(reference::Element element, llvm::ArrayRef<int64_t> shape, const void *memory);
 
 /// The logical page pool [pages, P, heads, head] of a cache: its contents where pages belong to
 /// sequences, finite garbage elsewhere (stale positions are finite at run time, too).
-reference::Tensor pagePool(const reference::Tensor &cache, const Step &step, const PageTable &table,
-                           uint32_t seed);
+reference::Tensor pagePool(const reference::Tensor &cache, const Step &step, const PageTable &table, uint32_t seed);
 /// The positions that `lengths` reaches as [S, C, heads, head]; 0 elsewhere.
-reference::Tensor fromPool(const reference::Tensor &pool, const Step &step, const PageTable &table,
-                           int64_t context);
+reference::Tensor fromPool(const reference::Tensor &pool, const Step &step, const PageTable &table, int64_t context);
 
 /// Pages in memory: [heads][head][P] for paged_k, [heads][P][head] for paged_v.
 void writePages(const reference::Tensor &pool, bool isK, float *memory);

@@ -20,8 +20,7 @@ using namespace reference;
 class HostRun {
 public:
   HostRun(const CompiledGraph &graph, const Step &step, uint32_t seed)
-      : graph(graph), step(step), table(step, seed), random(seed),
-        environment(graph.environment(step)) {
+      : graph(graph), step(step), table(step, seed), random(seed), environment(graph.environment(step)) {
     environment.symbols["B"] = table.columns;
     for (const char *name : symbolOrder)
       symbols.push_back(environment.symbols.lookup(name));
@@ -31,8 +30,7 @@ public:
     for (auto buffer : graph.program().getOps<plan::BufferOp>())
       FUSEC_RETURN_IF_ERROR(place(buffer).withContext("buffer '" + buffer.getName().str() + "'"));
     for (auto launch : graph.program().getOps<plan::LaunchOp>())
-      FUSEC_RETURN_IF_ERROR(
-          runLaunch(launch).withContext("launch '" + launch.getName().str() + "'"));
+      FUSEC_RETURN_IF_ERROR(runLaunch(launch).withContext("launch '" + launch.getName().str() + "'"));
     return collect();
   }
 
@@ -62,8 +60,7 @@ private:
   }
 
   Status placeTensor(plan::BufferOp buffer, const Tensor &tensor) {
-    memory.push_back(
-        std::make_unique<PoisonedBuffer>(tensor.size() * info(tensor.element()).bits / 8));
+    memory.push_back(std::make_unique<PoisonedBuffer>(tensor.size() * info(tensor.element()).bits / 8));
     addresses[buffer.getResult()] = memory.back()->as();
     return writeTensor(tensor, memory.back()->as());
   }
@@ -89,12 +86,10 @@ private:
     FUSEC_ASSIGN_OR_RETURN(Shape shape, environment.extents(type.getDims()));
     if (type.getLayout() != tile::Layout::Panel)
       return placeTensor(buffer, Tensor::fromValues(Element::F32, shape, values));
-    memory.push_back(
-        std::make_unique<PoisonedBuffer>(packedBytes(*type.getStorage(), shape[0], shape[1])));
+    memory.push_back(std::make_unique<PoisonedBuffer>(packedBytes(*type.getStorage(), shape[0], shape[1])));
     addresses[buffer.getResult()] = memory.back()->as();
-    return codegen::packPanels(
-        *type.getStorage(), parts, shape[1],
-        {memory.back()->as<std::byte>(), static_cast<size_t>(memory.back()->size())});
+    return codegen::packPanels(*type.getStorage(), parts, shape[1],
+                               {memory.back()->as<std::byte>(), static_cast<size_t>(memory.back()->size())});
   }
 
   Status placeCache(plan::BufferOp buffer, tile::BufferType type) {
@@ -125,8 +120,7 @@ private:
   }
 
   Status runLaunch(plan::LaunchOp launch) {
-    auto kernel = mlir::SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(
-        graph.plan(), launch.getKernelAttr());
+    auto kernel = mlir::SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(graph.plan(), launch.getKernelAttr());
     FUSEC_ASSIGN_OR_RETURN(tile::KernelOp variant, pickVariant(graph.plan(), kernel, environment));
     const std::string name = variant.getSymName().str();
     FUSEC_ASSIGN_OR_RETURN(runtime::KernelEntry entry, graph.module->entry(name));
@@ -183,13 +177,12 @@ private:
       if (buffer.getKind() == plan::BufferKind::Output) {
         FUSEC_ASSIGN_OR_RETURN(Shape shape, environment.extents(type.getDims()));
         FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(type.getElementType()));
-        FUSEC_ASSIGN_OR_RETURN(result.output,
-                               readTensor(element, shape, addresses[buffer.getResult()]));
+        FUSEC_ASSIGN_OR_RETURN(result.output, readTensor(element, shape, addresses[buffer.getResult()]));
       } else if (buffer.getKind() == plan::BufferKind::Cache) {
         const Tensor &before = step.caches.find(buffer.getName())->second;
-        Tensor pool = readPages({table.pages, pageTokens, before.dim(2), before.dim(3)},
-                                type.getLayout() == tile::Layout::PagedK,
-                                static_cast<const float *>(addresses[buffer.getResult()]));
+        Tensor pool =
+            readPages({table.pages, pageTokens, before.dim(2), before.dim(3)}, type.getLayout() == tile::Layout::PagedK,
+                      static_cast<const float *>(addresses[buffer.getResult()]));
         result.caches[buffer.getName().str()] = fromPool(pool, step, table, before.dim(1));
       }
     }

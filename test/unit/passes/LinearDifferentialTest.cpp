@@ -43,8 +43,7 @@ TEST_P(LinearDifferential, EveryStorageTypeAtEveryRowCount) {
     SCOPED_TRACE(c.storage);
     GraphText g;
     Node x = g.argument("x", rows(c.k));
-    checkAll(g.finish(g.linear(x, g.weight("w", matrix(c.n, c.k), c.storage), rows(c.n))), c.k,
-             tokenCounts);
+    checkAll(g.finish(g.linear(x, g.weight("w", matrix(c.n, c.k), c.storage), rows(c.n))), c.k, tokenCounts);
   }
 }
 
@@ -58,15 +57,13 @@ TEST_P(LinearDifferential, EveryWidth) {
 }
 
 TEST_P(LinearDifferential, EveryDepth) {
-  const Case cases[] = {{"f32", 17, 1},    {"f32", 17, 4},   {"f32", 17, 7},   {"f32", 17, 172},
-                        {"f16", 17, 1},    {"f16", 17, 36},  {"q4_1", 17, 32}, {"q4_1", 17, 96},
-                        {"q5_0", 17, 288}, {"q6_k", 17, 512}};
+  const Case cases[] = {{"f32", 17, 1},  {"f32", 17, 4},   {"f32", 17, 7},   {"f32", 17, 172},  {"f16", 17, 1},
+                        {"f16", 17, 36}, {"q4_1", 17, 32}, {"q4_1", 17, 96}, {"q5_0", 17, 288}, {"q6_k", 17, 512}};
   for (const Case &c : cases) {
     SCOPED_TRACE(c.storage + " K = " + std::to_string(c.k));
     GraphText g;
     Node x = g.argument("x", rows(c.k));
-    checkAll(g.finish(g.linear(x, g.weight("w", matrix(c.n, c.k), c.storage), rows(c.n))), c.k,
-             {1, 3, 9});
+    checkAll(g.finish(g.linear(x, g.weight("w", matrix(c.n, c.k), c.storage), rows(c.n))), c.k, {1, 3, 9});
   }
 }
 
@@ -81,8 +78,7 @@ TEST_P(LinearDifferential, ResidualJoinsTheProduct) {
   GraphText g;
   Node x = g.argument("x", rows(64));
   Node y = g.linear(x, g.weight("w", "64, 64", "q4_1"), rows(64));
-  Node sum = g.map({y, x}, {identityMap(2), identityMap(2)}, rows(64),
-                   "    %r = arith.addf %a, %b : f32\n");
+  Node sum = g.map({y, x}, {identityMap(2), identityMap(2)}, rows(64), "    %r = arith.addf %a, %b : f32\n");
   CompiledGraph graph(g.finish(sum), GetParam());
   ASSERT_EQ(graph.error(), "");
   EXPECT_EQ(graph.launches(), 1);
@@ -99,9 +95,8 @@ TEST_P(LinearDifferential, StackedProjectionsOfDifferentSizes) {
     Node k = g.linear(x, g.weight("k", "12, 64", storage), rows(12));
     Node v = g.linear(x, g.weight("v", "7, 64", storage), rows(7));
     // Reads of all three at shifted places, so that a wrong offset shows.
-    Node y = g.map(
-        {q, k, v}, {"(t, c) -> (t, c * 3)", "(t, c) -> (t, c)", "(t, c) -> (t, c floordiv 2)"},
-        rows(12), "    %s = arith.mulf %a, %b : f32\n    %r = arith.subf %s, %c : f32\n");
+    Node y = g.map({q, k, v}, {"(t, c) -> (t, c * 3)", "(t, c) -> (t, c)", "(t, c) -> (t, c floordiv 2)"}, rows(12),
+                   "    %s = arith.mulf %a, %b : f32\n    %r = arith.subf %s, %c : f32\n");
     checkAll(g.finish(y), 64, tokenCounts);
   }
 }
@@ -128,9 +123,8 @@ TEST_P(LinearDifferential, GateAndUpSideBySide) {
       Result<StepResult> exact = graph.interpret(step, Precision::Exact);
       ASSERT_TRUE(exact) << exact.status().message();
       std::vector<double> y = exact->output.values();
-      EXPECT_TRUE(within(actual.output, exact->output, [&](int64_t i) {
-        return (expError + 7 * unit) * std::fabs(y[i]) + 2 * tiny;
-      }));
+      EXPECT_TRUE(within(actual.output, exact->output,
+                         [&](int64_t i) { return (expError + 7 * unit) * std::fabs(y[i]) + 2 * tiny; }));
     }
   }
 }
@@ -139,9 +133,8 @@ TEST_P(LinearDifferential, GateAndUpSideBySide) {
 TEST_P(LinearDifferential, TheMatrixMayStandOnTheLeft) {
   GraphText g;
   Node x = g.argument("x", rows(64));
-  Node y =
-      g.contract(g.weight("w", "33, 64", "q5_0"), x,
-                 {"(t, n, k) -> (n, k)", "(t, n, k) -> (t, k)", "(t, n, k) -> (t, n)"}, rows(33));
+  Node y = g.contract(g.weight("w", "33, 64", "q5_0"), x,
+                      {"(t, n, k) -> (n, k)", "(t, n, k) -> (t, k)", "(t, n, k) -> (t, n)"}, rows(33));
   checkAll(g.finish(y), 64, tokenCounts);
 }
 
@@ -150,10 +143,8 @@ TEST_P(LinearDifferential, ProductsOfSlices) {
   Node x = g.argument("x", rows(70));
   Node slice = g.view(x, "(t, c) -> (t, c + 5)", rows(64));
   Node y = g.linear(slice, g.weight("a", "20, 64", "q8_0"), rows(20));
-  Node z = g.linear(g.view(x, "(t, c) -> (t, c * 2)", rows(35)), g.weight("b", "20, 35", "bf16"),
-                    rows(20));
-  checkAll(g.finish(g.map({y, z}, {identityMap(2), identityMap(2)}, rows(20),
-                          "    %r = arith.subf %a, %b : f32\n")),
+  Node z = g.linear(g.view(x, "(t, c) -> (t, c * 2)", rows(35)), g.weight("b", "20, 35", "bf16"), rows(20));
+  checkAll(g.finish(g.map({y, z}, {identityMap(2), identityMap(2)}, rows(20), "    %r = arith.subf %a, %b : f32\n")),
            70, tokenCounts);
 }
 
@@ -161,16 +152,13 @@ TEST_P(LinearDifferential, ProductsOfActivations) {
   for (auto [heads, keys, depth] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 16, 16}, {5, 33, 20}, {3, 7, 9}, {13, 64, 32}}) {
     SCOPED_TRACE(matrix(heads, keys) + " over " + std::to_string(depth));
-    const std::string h = std::to_string(heads), j = std::to_string(keys),
-                      d = std::to_string(depth);
+    const std::string h = std::to_string(heads), j = std::to_string(keys), d = std::to_string(depth);
     GraphText g;
-    Node a = g.argument("a", "ragged(T), " + h + ", " + d),
-         b = g.argument("b", "ragged(T), " + j + ", " + d);
+    Node a = g.argument("a", "ragged(T), " + h + ", " + d), b = g.argument("b", "ragged(T), " + j + ", " + d);
     CompiledGraph graph(
-        g.finish(g.contract(
-            a, b,
-            {"(t, h, j, d) -> (t, h, d)", "(t, h, j, d) -> (t, j, d)", "(t, h, j, d) -> (t, h, j)"},
-            "ragged(T), " + h + ", " + j)),
+        g.finish(g.contract(a, b,
+                            {"(t, h, j, d) -> (t, h, d)", "(t, h, j, d) -> (t, j, d)", "(t, h, j, d) -> (t, h, j)"},
+                            "ragged(T), " + h + ", " + j)),
         GetParam());
     ASSERT_EQ(graph.error(), "");
     for (int64_t t : {0, 1, 3}) {

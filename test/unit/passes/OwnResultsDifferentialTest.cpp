@@ -35,8 +35,7 @@ TEST_P(OwnResults, AGatherTakesRowsOfAnotherLaunch) {
   Node x = g.argument("x", rows(65)), picks = g.argument("rows", "ragged(T)", "i32");
   Node y = g.map({x, x}, {identityMap(2), "(t, c) -> (t, -c + 64)"}, rows(65), add);
   Node z = g.gather(g.gather(y, picks, rows(65)), picks, rows(65)); // rows of rows
-  CompiledGraph graph(g.finish(g.map({z, y}, {identityMap(2), identityMap(2)}, rows(65), add)),
-                      GetParam());
+  CompiledGraph graph(g.finish(g.map({z, y}, {identityMap(2), identityMap(2)}, rows(65), add)), GetParam());
   for (int64_t t : {1, 13})
     check(graph, stepWithRows(t, 65), Against::GraphBits);
 }
@@ -45,9 +44,7 @@ TEST_P(OwnResults, AnEpilogueReadsOtherElementsFromMemory) {
   GraphText g;
   Node x = g.argument("x", rows(32));
   Node y = g.linear(x, g.weight("w", "80, 32", "q8_0"), rows(80));
-  CompiledGraph graph(
-      g.finish(g.map({y, y}, {identityMap(2), "(t, c) -> (t, -c + 79)"}, rows(80), add)),
-      GetParam());
+  CompiledGraph graph(g.finish(g.map({y, y}, {identityMap(2), "(t, c) -> (t, -c + 79)"}, rows(80), add)), GetParam());
   for (int64_t t : {1, 5, 13})
     check(graph, rowsStep(t, 32, 103), Against::GraphBits);
 }
@@ -57,8 +54,7 @@ TEST_P(OwnResults, AReductionOfAnotherHeadComesFromMemory) {
   Node x = g.argument("x", rows(36));
   Node heads = g.view(x, "(t, h, d) -> (t, h * 12 + d)", "ragged(T), 3, 12");
   Node most = g.reduce(heads, 3, "arith.maximumf", "0xFF800000", "ragged(T), 3");
-  Node y =
-      g.map({heads, most}, {identityMap(3), "(t, h, d) -> (t, 2 - h)"}, "ragged(T), 3, 12", add);
+  Node y = g.map({heads, most}, {identityMap(3), "(t, h, d) -> (t, 2 - h)"}, "ragged(T), 3, 12", add);
   Node z = g.map({y, most}, {identityMap(3), "(t, h, d) -> (t, h)"}, "ragged(T), 3, 12", add);
   CompiledGraph graph(g.finish(z), GetParam());
   check(graph, rowsStep(5, 36, 107), Against::GraphBits);
@@ -71,12 +67,10 @@ TEST_P(OwnResults, MergedHeadsOfAnySizeDoNotOverlap) {
     const std::string s = std::to_string(size), heads = "ragged(T), 3, " + s;
     GraphText g;
     Node x = g.argument("x", rows(3 * size));
-    Node y = g.map({g.view(x, "(t, h, d) -> (t, (2 - h) * " + s + " + d)", heads)},
-                   {identityMap(3)}, heads, "    %r = arith.negf %a : f32\n");
+    Node y = g.map({g.view(x, "(t, h, d) -> (t, (2 - h) * " + s + " + d)", heads)}, {identityMap(3)}, heads,
+                   "    %r = arith.negf %a : f32\n");
     Node flat = g.reshape(y, rows(3 * size));
-    CompiledGraph graph(
-        g.finish(g.map({flat, x}, {identityMap(2), identityMap(2)}, rows(3 * size), add)),
-        GetParam());
+    CompiledGraph graph(g.finish(g.map({flat, x}, {identityMap(2), identityMap(2)}, rows(3 * size), add)), GetParam());
     check(graph, rowsStep(6, 3 * size, 109), Against::GraphBits);
   }
 }

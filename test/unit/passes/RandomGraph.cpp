@@ -16,10 +16,9 @@ struct StorageRow {
   int64_t block;
   double largest;
 };
-constexpr StorageRow storages[] = {{"f32", 1, 1},      {"f16", 1, 1},      {"bf16", 1, 1},
-                                   {"q8_0", 32, 32},   {"q4_0", 32, 2},    {"q4_1", 32, 4},
-                                   {"q5_0", 32, 4},    {"q5_1", 32, 8},    {"q4_k", 256, 236},
-                                   {"q5_k", 256, 472}, {"q6_k", 256, 1016}};
+constexpr StorageRow storages[] = {{"f32", 1, 1},      {"f16", 1, 1},      {"bf16", 1, 1},     {"q8_0", 32, 32},
+                                   {"q4_0", 32, 2},    {"q4_1", 32, 4},    {"q5_0", 32, 4},    {"q5_1", 32, 8},
+                                   {"q4_k", 256, 236}, {"q5_k", 256, 472}, {"q6_k", 256, 1016}};
 
 /// Scalar bodies over %a and %b whose results stay near their operands' size.
 constexpr const char *bodies[] = {
@@ -40,9 +39,7 @@ constexpr const char *bodies[] = {
     "%s, %b : f32\n",
 };
 
-std::string dimsOf(int64_t columns) {
-  return columns == 0 ? "ragged(T)" : "ragged(T), " + std::to_string(columns);
-}
+std::string dimsOf(int64_t columns) { return columns == 0 ? "ragged(T)" : "ragged(T), " + std::to_string(columns); }
 
 } // namespace
 
@@ -58,19 +55,18 @@ std::string RandomGraph::text() {
   // The result reads the last value and one more, whatever their shapes.
   const Value last = values.back(), other = pick();
   const int64_t columns = last.columns == 0 ? 3 : last.columns;
-  Node y = graph.map({last.node, other.node}, {indexMap(last, columns), indexMap(other, columns)},
-                     dimsOf(columns), bodies[0]);
+  Node y = graph.map({last.node, other.node}, {indexMap(last, columns), indexMap(other, columns)}, dimsOf(columns),
+                     bodies[0]);
   return graph.finish(y);
 }
 
 void RandomGraph::addStep() {
   using Add = void (RandomGraph::*)();
-  constexpr Add adds[] = {
-      &RandomGraph::addMap,     &RandomGraph::addMap,           &RandomGraph::addMap,
-      &RandomGraph::addProduct, &RandomGraph::addProduct,       &RandomGraph::addGatedProducts,
-      &RandomGraph::addNorm,    &RandomGraph::addReduction,     &RandomGraph::addView,
-      &RandomGraph::addHeads,   &RandomGraph::addHeadReduction, &RandomGraph::addGather,
-      &RandomGraph::addSoftmax};
+  constexpr Add adds[] = {&RandomGraph::addMap,     &RandomGraph::addMap,           &RandomGraph::addMap,
+                          &RandomGraph::addProduct, &RandomGraph::addProduct,       &RandomGraph::addGatedProducts,
+                          &RandomGraph::addNorm,    &RandomGraph::addReduction,     &RandomGraph::addView,
+                          &RandomGraph::addHeads,   &RandomGraph::addHeadReduction, &RandomGraph::addGather,
+                          &RandomGraph::addSoftmax};
   (this->*adds[draw(std::size(adds))])();
 }
 
@@ -92,14 +88,11 @@ std::string RandomGraph::indexMap(const Value &from, int64_t columns) {
     return "(t, c) -> (t)";
   const std::string n = std::to_string(from.columns);
   if (from.columns == columns)
-    return draw(6) == 0 ? "(t, c) -> (t, -c + " + std::to_string(columns - 1) + ")"
-                        : "(t, c) -> (t, c)";
+    return draw(6) == 0 ? "(t, c) -> (t, -c + " + std::to_string(columns - 1) + ")" : "(t, c) -> (t, c)";
   if (from.columns > columns)
-    return "(t, c) -> (t, c + " +
-           std::to_string(draw(static_cast<uint32_t>(from.columns - columns + 1))) + ")";
+    return "(t, c) -> (t, c + " + std::to_string(draw(static_cast<uint32_t>(from.columns - columns + 1))) + ")";
   return draw(2) ? "(t, c) -> (t, c mod " + n + ")"
-                 : "(t, c) -> (t, c floordiv " +
-                       std::to_string((columns + from.columns - 1) / from.columns) + ")";
+                 : "(t, c) -> (t, c floordiv " + std::to_string((columns + from.columns - 1) / from.columns) + ")";
 }
 
 void RandomGraph::addMap() {
@@ -114,14 +107,12 @@ Node RandomGraph::scaled(const Node &x, int64_t columns, double factor) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9e", factor);
   return graph.map({x}, {identityMap(2)}, dimsOf(columns),
-                   std::string("    %s = arith.constant ") + text +
-                       " : f32\n    %r = arith.mulf %a, %s : f32\n");
+                   std::string("    %s = arith.constant ") + text + " : f32\n    %r = arith.mulf %a, %s : f32\n");
 }
 
 Node RandomGraph::product(const Value &x, int64_t columns, const std::string &storage) {
   const std::string shape = std::to_string(columns) + ", " + std::to_string(x.columns);
-  return graph.linear(x.node, graph.weight("w" + std::to_string(weights++), shape, storage),
-                      dimsOf(columns));
+  return graph.linear(x.node, graph.weight("w" + std::to_string(weights++), shape, storage), dimsOf(columns));
 }
 
 void RandomGraph::addProduct() {
@@ -134,9 +125,7 @@ void RandomGraph::addProduct() {
     const int64_t columns = widths[draw(std::size(widths))];
     const double size = row->largest * std::sqrt(static_cast<double>(x.columns));
     Node y = product(x, columns, row->name);
-    keep(draw(4) && row->largest < 3 ? y
-                                     : scaled(y, columns, std::exp2(-std::ceil(std::log2(size)))),
-         columns);
+    keep(draw(4) && row->largest < 3 ? y : scaled(y, columns, std::exp2(-std::ceil(std::log2(size)))), columns);
   }
 }
 
@@ -195,17 +184,13 @@ void RandomGraph::addHeads() {
     return addMap();
   const int64_t size = x.columns / heads;
   const std::string s = std::to_string(size), h = std::to_string(heads);
-  Node split =
-      draw(2)
-          ? graph.view(x.node, "(t, h, d) -> (t, h * " + s + " + d)", "ragged(T), " + h + ", " + s)
-          : graph.view(x.node, "(t, h, d) -> (t, d * " + h + " + h)", "ragged(T), " + h + ", " + s);
-  Node y = graph.map({split, split},
-                     {identityMap(3), "(t, h, d) -> (t, " + std::to_string(heads - 1) + " - h, d)"},
+  Node split = draw(2) ? graph.view(x.node, "(t, h, d) -> (t, h * " + s + " + d)", "ragged(T), " + h + ", " + s)
+                       : graph.view(x.node, "(t, h, d) -> (t, d * " + h + " + h)", "ragged(T), " + h + ", " + s);
+  Node y = graph.map({split, split}, {identityMap(3), "(t, h, d) -> (t, " + std::to_string(heads - 1) + " - h, d)"},
                      "ragged(T), " + h + ", " + s, bodies[draw(6)]);
   if (draw(3) == 0) // memory of the result's own shape, which its one reader sees flat
     return keep(graph.reshape(y, dimsOf(x.columns)), x.columns);
-  keep(graph.view(y, "(t, c) -> (t, c floordiv " + s + ", c mod " + s + ")", dimsOf(x.columns)),
-       x.columns);
+  keep(graph.view(y, "(t, c) -> (t, c floordiv " + s + ", c mod " + s + ")", dimsOf(x.columns)), x.columns);
 }
 
 /// Every head against its own largest element, or against that of another head.
@@ -214,16 +199,13 @@ void RandomGraph::addHeadReduction() {
   const int64_t heads = 1 + draw(4);
   if (x.columns % heads != 0)
     return addReduction();
-  const std::string s = std::to_string(x.columns / heads), h = std::to_string(heads),
-                    last = std::to_string(heads - 1);
+  const std::string s = std::to_string(x.columns / heads), h = std::to_string(heads), last = std::to_string(heads - 1);
   const std::string dims = "ragged(T), " + h + ", " + s;
   Node split = graph.view(x.node, "(t, h, d) -> (t, h * " + s + " + d)", dims);
   Node most = graph.reduce(split, 3, "arith.maximumf", "0xFF800000", "ragged(T), " + h);
-  const std::string read =
-      draw(3) == 0 ? "(t, h, d) -> (t, " + last + " - h)" : "(t, h, d) -> (t, h)";
+  const std::string read = draw(3) == 0 ? "(t, h, d) -> (t, " + last + " - h)" : "(t, h, d) -> (t, h)";
   Node y = graph.map({split, most}, {identityMap(3), read}, dims, bodies[draw(7)]);
-  keep(graph.view(y, "(t, c) -> (t, c floordiv " + s + ", c mod " + s + ")", dimsOf(x.columns)),
-       x.columns);
+  keep(graph.view(y, "(t, c) -> (t, c floordiv " + s + ", c mod " + s + ")", dimsOf(x.columns)), x.columns);
   if (draw(2))
     keep(graph.view(most, "(t, c) -> (t, c)", "ragged(T), " + h), heads);
 }

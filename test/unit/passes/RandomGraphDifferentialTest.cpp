@@ -38,8 +38,7 @@ void checkSeed(uint32_t seed, const std::string &level) {
   CompiledGraph graph(text, level);
   ASSERT_EQ(graph.error(), "") << text;
   for (uint32_t i = 0; i < 2; ++i) {
-    const int64_t tokens =
-        isStatic ? staticRows : tokenCounts[(seed * 2 + i * 5) % std::size(tokenCounts)];
+    const int64_t tokens = isStatic ? staticRows : tokenCounts[(seed * 2 + i * 5) % std::size(tokenCounts)];
     SCOPED_TRACE("T = " + std::to_string(tokens));
     Step step = rowsStep(tokens, random.width(), seed);
     std::vector<int64_t> rows;

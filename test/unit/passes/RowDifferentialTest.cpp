@@ -38,13 +38,11 @@ protected:
 /// r errs by n / 2 + 3 + 1 (its quotient) units, the two products add 2.
 double rmsNormBound(int64_t n) { return (n / 2.0 + 6) * unit * 1.001; }
 
-void expectNearF64(const CompiledGraph &graph, const Step &step, const StepResult &actual,
-                   double relative) {
+void expectNearF64(const CompiledGraph &graph, const Step &step, const StepResult &actual, double relative) {
   Result<StepResult> exact = graph.interpret(step, Precision::F64);
   ASSERT_TRUE(exact) << exact.status().message();
   std::vector<double> y = exact->output.values();
-  EXPECT_TRUE(within(actual.output, exact->output,
-                     [&](int64_t i) { return relative * std::fabs(y[i]) + 2 * tiny; }));
+  EXPECT_TRUE(within(actual.output, exact->output, [&](int64_t i) { return relative * std::fabs(y[i]) + 2 * tiny; }));
 }
 
 TEST_P(RowDifferential, RmsNormOfEveryWidth) {
@@ -52,8 +50,7 @@ TEST_P(RowDifferential, RmsNormOfEveryWidth) {
     SCOPED_TRACE(n);
     GraphText g;
     Node x = g.argument("x", rows(n));
-    CompiledGraph graph(g.finish(g.rmsNorm(x, g.weight("w", std::to_string(n), "f32"))),
-                        GetParam());
+    CompiledGraph graph(g.finish(g.rmsNorm(x, g.weight("w", std::to_string(n), "f32"))), GetParam());
     ASSERT_EQ(graph.error(), "");
     EXPECT_EQ(graph.launches(), 1);
     for (int64_t t : {0, 1, 5}) {
@@ -64,15 +61,13 @@ TEST_P(RowDifferential, RmsNormOfEveryWidth) {
 }
 
 TEST_P(RowDifferential, EmbeddingAndNormInOneKernel) {
-  for (const char *storage :
-       {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}) {
+  for (const char *storage : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"}) {
     SCOPED_TRACE(storage);
     GraphText g;
     Node tokens = g.argument("tokens", "ragged(T)", "i32");
     Node x = g.gather(g.weight("table", "37, 256", storage), tokens, rows(256));
     Node y = g.rmsNorm(x, g.weight("w", "256", "f32"));
-    CompiledGraph graph(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(256), add)),
-                        GetParam());
+    CompiledGraph graph(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(256), add)), GetParam());
     ASSERT_EQ(graph.error(), "");
     Step step;
     step.symbols["T"] = 6;
@@ -90,8 +85,8 @@ TEST_P(RowDifferential, EmbeddingAlone) {
     Step step;
     step.symbols["T"] = 5;
     step.inputs["tokens"] = integerTensor({36, 0, 15, 16, 0});
-    checkText(g.finish(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n")),
-              step, Against::GraphBits);
+    checkText(g.finish(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n")), step,
+              Against::GraphBits);
   }
 }
 
@@ -107,8 +102,7 @@ TEST_P(RowDifferential, NormAfterResidual) {
                    {identityMap(2), identityMap(2)}, rows(n), add);
     Node y = g.rmsNorm(h, g.weight("w", size, "f32"));
     Node z = g.linear(y, g.weight("down", size + ", " + size, "q4_0"), rows(n));
-    CompiledGraph graph(g.finish(g.map({z, h}, {identityMap(2), identityMap(2)}, rows(n), add)),
-                        GetParam());
+    CompiledGraph graph(g.finish(g.map({z, h}, {identityMap(2), identityMap(2)}, rows(n), add)), GetParam());
     ASSERT_EQ(graph.error(), "");
     for (int64_t t : {1, 2, 8, 13})
       check(graph, rowsStep(t, n, 43), Against::KernelBits);
@@ -121,8 +115,7 @@ TEST_P(RowDifferential, OnlySomeRowsAreWanted) {
   Node wanted = g.argument("output_rows", "sym(R)", "i32");
   Node y = g.rmsNorm(x, g.weight("w", "64", "f32"));
   Node picked = g.gather(y, wanted, "sym(R), 64");
-  CompiledGraph graph(g.finish(g.linear(picked, g.weight("head", "35, 64", "q8_0"), "sym(R), 35")),
-                      GetParam());
+  CompiledGraph graph(g.finish(g.linear(picked, g.weight("head", "35, 64", "q8_0"), "sym(R), 35")), GetParam());
   ASSERT_EQ(graph.error(), "");
   for (std::vector<int64_t> indices :
        std::vector<std::vector<int64_t>>{{}, {4}, {0, 4, 2}, {4, 4, 4, 3, 2, 1, 0, 0, 1}}) {
@@ -140,9 +133,7 @@ TEST_P(RowDifferential, OnlySomeRowsAreWanted) {
 /// d = x - m errs by a unit of |d| <= range, so e = exp(d) by range units
 /// absolutely in the exponent = relatively in e, plus expError; their sum of
 /// positives adds n units, the quotient one. Both e and the sum carry e's error.
-double softmaxBound(int64_t n, double range) {
-  return (2 * range + n + 2) * unit * 1.01 + 2 * expError;
-}
+double softmaxBound(int64_t n, double range) { return (2 * range + n + 2) * unit * 1.01 + 2 * expError; }
 
 TEST_P(RowDifferential, SoftmaxOfEveryWidth) {
   for (int64_t n : rowWidths) {
@@ -189,21 +180,14 @@ TEST_P(RowDifferential, SoftmaxOfEqualElementsIsUniformAtEveryLength) {
 /// both sides and round to f32 once: equal bits.
 TEST_P(RowDifferential, RopeOfBothPairingsFullAndPartial) {
   for (const char *pairing : {"half", "interleaved"})
-    for (auto [head, pairs] : {std::pair<int64_t, int64_t>{64, 32},
-                               {64, 16},
-                               {8, 4},
-                               {20, 5},
-                               {80, 40},
-                               {96, 48},
-                               {96, 16}}) {
-      SCOPED_TRACE(std::string(pairing) + " " + std::to_string(head) + " by " +
-                   std::to_string(pairs));
+    for (auto [head, pairs] :
+         {std::pair<int64_t, int64_t>{64, 32}, {64, 16}, {8, 4}, {20, 5}, {80, 40}, {96, 48}, {96, 16}}) {
+      SCOPED_TRACE(std::string(pairing) + " " + std::to_string(head) + " by " + std::to_string(pairs));
       const std::string dims = "ragged(T), 3, " + std::to_string(head);
       GraphText g;
       Node x = g.argument("x", dims);
       Node positions = g.argument("positions", "ragged(T)", "i32");
-      CompiledGraph graph(g.finish(g.rope(x, positions, g.frequencies(pairs), pairing)),
-                          GetParam());
+      CompiledGraph graph(g.finish(g.rope(x, positions, g.frequencies(pairs), pairing)), GetParam());
       ASSERT_EQ(graph.error(), "");
       Step step;
       step.symbols["T"] = 5;
@@ -238,15 +222,13 @@ TEST_P(RowDifferential, ArithmeticRoundsAsWritten) {
     Step step = rowsStep(4, n, 61);
     step.inputs["y"] = randomTensor({4, n}, 62);
     const double inf = std::numeric_limits<double>::infinity();
-    const double special[] = {0.0,       -0.0,           inf, -inf, std::nan(""), 0x1p-149,
-                              -0x1p-140, 0x1.fffffep127, 1.0};
+    const double special[] = {0.0, -0.0, inf, -inf, std::nan(""), 0x1p-149, -0x1p-140, 0x1.fffffep127, 1.0};
     for (int64_t c = 0; c < n; ++c) { // meets of special values, and with ordinary ones
       step.inputs["x"].set({2, c}, special[c % 9]);
       step.inputs["x"].set({3, c}, special[c % 9]);
       step.inputs["y"].set({3, c}, special[c / 9 % 9]);
     }
-    checkText(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(n), body)), step,
-              Against::GraphBits);
+    checkText(g.finish(g.map({x, y}, {identityMap(2), identityMap(2)}, rows(n), body)), step, Against::GraphBits);
   }
 }
 
@@ -255,8 +237,7 @@ TEST_P(RowDifferential, ExpKeepsItsStatedError) {
   constexpr int64_t n = 4000;
   GraphText g;
   Node x = g.argument("x", rows(n));
-  CompiledGraph graph(
-      g.finish(g.map({x}, {identityMap(2)}, rows(n), "    %r = math.exp %a : f32\n")), GetParam());
+  CompiledGraph graph(g.finish(g.map({x}, {identityMap(2)}, rows(n), "    %r = math.exp %a : f32\n")), GetParam());
   ASSERT_EQ(graph.error(), "");
   Step step = rowsStep(3, n, 113);
   const double inf = std::numeric_limits<double>::infinity();
@@ -264,16 +245,13 @@ TEST_P(RowDifferential, ExpKeepsItsStatedError) {
                             -87.4, -103.9, -104.1, 1e30, -1e30,        0x1p-149};
   for (int64_t c = 0; c < n; ++c) {
     step.inputs["x"].set({0, c}, static_cast<float>(-110 + 200.0 * static_cast<double>(c) / n));
-    step.inputs["x"].set({1, c},
-                         static_cast<float>(special[static_cast<size_t>(c) % std::size(special)]));
+    step.inputs["x"].set({1, c}, static_cast<float>(special[static_cast<size_t>(c) % std::size(special)]));
   }
   StepResult actual = check(graph, step, Against::KernelMeaning);
-  Result<StepResult> exact =
-      graph.interpret(step, Precision::Exact); // rounded to f32: overflows where f32 does
+  Result<StepResult> exact = graph.interpret(step, Precision::Exact); // rounded to f32: overflows where f32 does
   ASSERT_TRUE(exact) << exact.status().message();
   std::vector<double> y = exact->output.values();
-  EXPECT_TRUE(within(actual.output, exact->output,
-                     [&](int64_t i) { return expError * std::fabs(y[i]) + 2 * tiny; }));
+  EXPECT_TRUE(within(actual.output, exact->output, [&](int64_t i) { return expError * std::fabs(y[i]) + 2 * tiny; }));
 }
 
 /// Gates from far below to far above the range of exp.
@@ -297,9 +275,8 @@ TEST_P(RowDifferential, SwigluOfAnyGate) {
   // As in LinearDifferentialTest: expError + 7 units. Below -87 the quotient is subnormal; there
   // its own error is a step of `tiny`, or a sign of infinity's neighbour: 1 + e overflows a little
   // earlier or later.
-  EXPECT_TRUE(within(actual.output, exact->output, [&](int64_t i) {
-    return (expError + 7 * unit) * std::fabs(y[i]) + 2 * tiny;
-  }));
+  EXPECT_TRUE(within(actual.output, exact->output,
+                     [&](int64_t i) { return (expError + 7 * unit) * std::fabs(y[i]) + 2 * tiny; }));
 }
 
 /// The embedding's matrix is the head's, too: one packed buffer, read by rows and by panels.
@@ -311,12 +288,11 @@ TEST_P(RowDifferential, TiedEmbeddings) {
     Node table = g.weight("table", "70, 256", storage);
     Node x = g.gather(table, tokens, rows(256));
     CompiledGraph graph(
-        g.finish(g.linear(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n"),
-                          table, rows(70))),
+        g.finish(g.linear(g.map({x}, {identityMap(2)}, rows(256), "    %r = arith.negf %a : f32\n"), table, rows(70))),
         GetParam());
     ASSERT_EQ(graph.error(), "");
-    for (std::vector<int64_t> ids : std::vector<std::vector<int64_t>>{
-             {69}, {0, 16, 69, 31}, {1, 2, 3, 4, 5, 6, 7, 8, 64, 65}}) {
+    for (std::vector<int64_t> ids :
+         std::vector<std::vector<int64_t>>{{69}, {0, 16, 69, 31}, {1, 2, 3, 4, 5, 6, 7, 8, 64, 65}}) {
       Step step;
       step.symbols["T"] = static_cast<int64_t>(ids.size());
       step.inputs["tokens"] = integerTensor(ids);
@@ -348,8 +324,7 @@ TEST_P(RowDifferential, ViewsComposeIntoReaders) {
     GraphText g;
     Node x = g.argument("x", rows(72));
     Node v = g.view(x, c.map, c.dims);
-    const int rank =
-        static_cast<int>(std::count(c.dims, c.dims + std::string(c.dims).size(), ',')) + 1;
+    const int rank = static_cast<int>(std::count(c.dims, c.dims + std::string(c.dims).size(), ',')) + 1;
     Node y = g.map({v, v}, {identityMap(rank), identityMap(rank)}, c.dims,
                    "    %m = arith.mulf %a, %b : f32\n    %r = arith.addf %m, %a : f32\n");
     checkText(g.finish(y), rowsStep(5, 72, 67), Against::GraphBits);
@@ -361,8 +336,7 @@ TEST_P(RowDifferential, BroadcastsAndIndices) {
   Node x = g.argument("x", rows(45));
   Node table = g.weight("table", "45", "f32");
   Node squares = g.map({x}, {identityMap(2)}, rows(45), "    %r = arith.mulf %a, %a : f32\n");
-  Node most =
-      g.reduce(squares, 2, "arith.maximumf", "0xFF800000", "ragged(T)"); // a maximum has no order
+  Node most = g.reduce(squares, 2, "arith.maximumf", "0xFF800000", "ragged(T)"); // a maximum has no order
   const std::string body = R"(    %i = fuse.index 1
     %t = fuse.index 0
     %k = arith.muli %i, %t : i32
@@ -371,8 +345,7 @@ TEST_P(RowDifferential, BroadcastsAndIndices) {
     %u = arith.divf %s, %b : f32
     %r = arith.addf %u, %c : f32
 )";
-  Node y = g.map({x, most, table}, {"(t, c) -> (t, c)", "(t, c) -> (t)", "(t, c) -> (c)"}, rows(45),
-                 body);
+  Node y = g.map({x, most, table}, {"(t, c) -> (t, c)", "(t, c) -> (t)", "(t, c) -> (c)"}, rows(45), body);
   checkText(g.finish(y), rowsStep(7, 45, 71), Against::GraphBits);
 }
 
@@ -402,8 +375,8 @@ TEST_P(RowDifferential, ReductionsOfSymbolicRows) {
   GraphText g;
   Node x = g.argument("x", "ragged(T), sym(N)");
   Node most = g.reduce(x, 2, "arith.maximumf", "0xFF800000", "ragged(T)");
-  Node y = g.map({x, most}, {identityMap(2), "(t, c) -> (t)"}, "ragged(T), sym(N)",
-                 "    %r = arith.subf %a, %b : f32\n");
+  Node y =
+      g.map({x, most}, {identityMap(2), "(t, c) -> (t)"}, "ragged(T), sym(N)", "    %r = arith.subf %a, %b : f32\n");
   CompiledGraph graph(g.finish(y), GetParam());
   ASSERT_EQ(graph.error(), "");
   for (int64_t n : {1, 2, 15, 16, 17, 33, 100}) {

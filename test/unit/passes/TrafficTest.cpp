@@ -62,8 +62,8 @@ protected:
 TEST_P(TrafficTest, AMapReadsAndWritesOnce) {
   GraphText g;
   Node x = g.argument("x", "ragged(T), 64");
-  Node y = g.map({x, g.weight("b", "64", "f32")}, {identityMap(2), "(t, c) -> (c)"},
-                 "ragged(T), 64", "    %r = arith.addf %a, %b : f32\n");
+  Node y = g.map({x, g.weight("b", "64", "f32")}, {identityMap(2), "(t, c) -> (c)"}, "ragged(T), 64",
+                 "    %r = arith.addf %a, %b : f32\n");
   std::vector<Bytes> rows = measure(g.finish(y), rowsStep(5, 64, 1));
   ASSERT_EQ(rows.size(), 1u);
   const double row = 64 * 4;
@@ -76,8 +76,7 @@ TEST_P(TrafficTest, AMapReadsAndWritesOnce) {
 TEST_P(TrafficTest, ANormReadsItsRowTwice) {
   GraphText g;
   Node x = g.argument("x", "ragged(T), 128");
-  std::vector<Bytes> rows =
-      measure(g.finish(g.rmsNorm(x, g.weight("w", "128", "f32"))), rowsStep(3, 128, 1));
+  std::vector<Bytes> rows = measure(g.finish(g.rmsNorm(x, g.weight("w", "128", "f32"))), rowsStep(3, 128, 1));
   ASSERT_EQ(rows.size(), 1u);
   const double row = 128 * 4;
   EXPECT_EQ(rows[0].predictedRead, 3 * row + row);
@@ -90,8 +89,7 @@ TEST_P(TrafficTest, AProductReadsItsMatrixOnceAndItsRowsPerTile) {
   GraphText g;
   Node x = g.argument("x", "ragged(T), 128");
   Node y = g.linear(x, g.weight("w", "128, 128", "q8_0"), "ragged(T), 128");
-  Node z = g.map({y, x}, {identityMap(2), identityMap(2)}, "ragged(T), 128",
-                 "    %r = arith.addf %a, %b : f32\n");
+  Node z = g.map({y, x}, {identityMap(2), identityMap(2)}, "ragged(T), 128", "    %r = arith.addf %a, %b : f32\n");
   const std::string text = g.finish(z);
   const double matrix = 128 * 128 * 34.0 / 32, row = 128 * 4;
   struct Case {
@@ -137,13 +135,10 @@ TEST_P(TrafficTest, AGatherReadsTheRowsItTakes) {
 TEST_P(TrafficTest, AttentionStoresWhatIsPredicted) {
   GraphText g;
   Node q = g.argument("q", "ragged(T), 4, 16"), k = g.argument("k", "ragged(T), 2, 16");
-  Node positions = g.argument("positions", "ragged(T)", "i32"),
-       sequences = g.argument("sequences", "ragged(T)", "i32");
-  Node keys = g.argument("k.0", "sym(S), paged(C), 2, 16"),
-       values = g.argument("v.0", "sym(S), paged(C), 2, 16");
-  Node o = g.attention(q, g.append(k, keys, sequences, positions),
-                       g.append(k, values, sequences, positions), positions, sequences, "0.25", 0,
-                       "ragged(T), 64");
+  Node positions = g.argument("positions", "ragged(T)", "i32"), sequences = g.argument("sequences", "ragged(T)", "i32");
+  Node keys = g.argument("k.0", "sym(S), paged(C), 2, 16"), values = g.argument("v.0", "sym(S), paged(C), 2, 16");
+  Node o = g.attention(q, g.append(k, keys, sequences, positions), g.append(k, values, sequences, positions), positions,
+                       sequences, "0.25", 0, "ragged(T), 64");
   Step step;
   step.symbols["T"] = 3;
   step.symbols["S"] = 2;
@@ -170,8 +165,7 @@ TEST_P(TrafficTest, NothingPredictedIsUntouched) {
   Node gate = g.linear(n, g.weight("gate", "128, 64", "q4_1"), "ragged(T), 128");
   Node up = g.linear(n, g.weight("up", "128, 64", "q4_1"), "ragged(T), 128");
   Node down = g.linear(g.swiglu(gate, up), g.weight("down", "64, 128", "q4_1"), "ragged(T), 64");
-  Node y = g.map({down, x}, {identityMap(2), identityMap(2)}, "ragged(T), 64",
-                 "    %r = arith.addf %a, %b : f32\n");
+  Node y = g.map({down, x}, {identityMap(2), identityMap(2)}, "ragged(T), 64", "    %r = arith.addf %a, %b : f32\n");
   const std::string text = g.finish(y);
   for (int64_t tokens : {1, 4, 24})
     for (const Bytes &bytes : measure(text, rowsStep(tokens, 64, 1))) {

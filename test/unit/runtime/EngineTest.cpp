@@ -103,12 +103,9 @@ TEST(Engine, StopStringsCutTheText) {
     FinishReason reason;
   };
   // maxTokens 6 after "a": bcdefg.
-  const Case cases[] = {{{"ef"}, "bcd", FinishReason::Stop},
-                        {{"fg", "de"}, "bc", FinishReason::Stop},
-                        {{"b"}, "", FinishReason::Stop},
-                        {{"fgh"}, "bcdefg", FinishReason::Length},
-                        {{"g"}, "bcdef", FinishReason::Stop},
-                        {{"xyz"}, "bcdefg", FinishReason::Length}};
+  const Case cases[] = {{{"ef"}, "bcd", FinishReason::Stop},  {{"fg", "de"}, "bc", FinishReason::Stop},
+                        {{"b"}, "", FinishReason::Stop},      {{"fgh"}, "bcdefg", FinishReason::Length},
+                        {{"g"}, "bcdef", FinishReason::Stop}, {{"xyz"}, "bcdefg", FinishReason::Length}};
   for (const Case &row : cases) {
     Request request = greedy({0});
     request.stopStrings = row.stops;
@@ -201,7 +198,8 @@ TEST(Engine, TheContextIsTheLimit) {
     Result<Generation> done = engine->generate(greedy(std::vector<TokenId>(length, 0)));
     ASSERT_FALSE(done);
     EXPECT_EQ(done.status().code(), ErrorCode::InvalidArgument);
-    EXPECT_THAT(done.status().message(), testing::HasSubstr("has " + std::to_string(length) + " tokens, the context holds 10"));
+    EXPECT_THAT(done.status().message(),
+                testing::HasSubstr("has " + std::to_string(length) + " tokens, the context holds 10"));
   }
   Result<Generation> all = engine->generate(greedy({0, 1, 2}));
   ASSERT_TRUE(all);

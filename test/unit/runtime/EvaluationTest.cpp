@@ -124,7 +124,8 @@ TEST(Engine, EvaluationChecksItsIds) {
   EXPECT_FALSE((*engine)->logits(std::vector<TokenId>{1, -5}));
   EXPECT_FALSE((*engine)->logits(std::vector<TokenId>(65, 1)));
   EXPECT_TRUE((*engine)->logits(std::vector<TokenId>(64, 1)));
-  EXPECT_THAT((*engine)->logprobs(std::vector<TokenId>(65, 1)).status().message(), testing::HasSubstr("2 to 64 tokens, found 65"));
+  EXPECT_THAT((*engine)->logprobs(std::vector<TokenId>(65, 1)).status().message(),
+              testing::HasSubstr("2 to 64 tokens, found 65"));
 }
 
 TEST(Engine, LogprobsOfGeneratedTokens) {

@@ -20,7 +20,8 @@ constexpr int64_t numPages = 40;
 
 /// An executor on a toy artifact, with the parts it borrows.
 struct Fixture {
-  explicit Fixture(ToyRule rule = ToyRule::Checksum, int threads = 1) : files(rule), device(*HostDevice::create(threads)) {}
+  explicit Fixture(ToyRule rule = ToyRule::Checksum, int threads = 1)
+      : files(rule), device(*HostDevice::create(threads)) {}
 
   Status open(StepLimits limits = {16, 4, 16, toyContext}) {
     FUSEC_ASSIGN_OR_RETURN(artifact, Artifact::open(files.directory()));

@@ -1,7 +1,7 @@
 //===- HostDeviceTest.cpp - threads, modules, levels, memory -------------------===//
 
-#include "runtime/device/host/CpuLevel.h"
 #include "runtime/device/host/HostDevice.h"
+#include "runtime/device/host/CpuLevel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

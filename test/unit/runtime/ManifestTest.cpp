@@ -132,13 +132,23 @@ INSTANTIATE_TEST_SUITE_P(
         WrongManifest{"/targets/0/kernels/sum/variants/0/scratch_bytes", beyond, "'scratch_bytes'"}));
 
 TEST(Manifest, NamesWhatIsMissing) {
-  const std::pair<const char *, const char *> required[] = {
-      {"", "format"},           {"", "model"},           {"", "kv"},
-      {"", "symbols"},          {"", "buffers"},         {"", "launches"},
-      {"", "targets"},          {"/model", "vocab_size"}, {"/model", "context_length"},
-      {"/buffers/0", "dims"},   {"/buffers/5", "offset"}, {"/buffers/6", "page_bytes"},
-      {"/buffers/7", "slot"},   {"/launches/0", "args"},  {"/targets/0", "library"},
-      {"/targets/0/kernels/sum/variants/0", "entry"},     {"/targets/0/kernels/sum/variants/0/grid/0", "extent"}};
+  const std::pair<const char *, const char *> required[] = {{"", "format"},
+                                                            {"", "model"},
+                                                            {"", "kv"},
+                                                            {"", "symbols"},
+                                                            {"", "buffers"},
+                                                            {"", "launches"},
+                                                            {"", "targets"},
+                                                            {"/model", "vocab_size"},
+                                                            {"/model", "context_length"},
+                                                            {"/buffers/0", "dims"},
+                                                            {"/buffers/5", "offset"},
+                                                            {"/buffers/6", "page_bytes"},
+                                                            {"/buffers/7", "slot"},
+                                                            {"/launches/0", "args"},
+                                                            {"/targets/0", "library"},
+                                                            {"/targets/0/kernels/sum/variants/0", "entry"},
+                                                            {"/targets/0/kernels/sum/variants/0/grid/0", "extent"}};
   for (auto [parent, key] : required) {
     Result<Manifest> manifest = parse(without(parent, key));
     ASSERT_FALSE(manifest) << parent << "/" << key;

@@ -1,8 +1,8 @@
 //===- SamplerTest.cpp - right values and extreme corners ----------------------===//
 
+#include "runtime/engine/Sampler.h"
 #include "runtime/engine/LogSoftmax.h"
 #include "runtime/engine/Request.h"
-#include "runtime/engine/Sampler.h"
 #include "runtime/exec/ModelInfo.h"
 
 #include <gmock/gmock.h>

@@ -50,7 +50,7 @@ std::string tokenizerJson() {
   for (int id = 0; id < 15; ++id)
     vocab[pieces[id]] = id;
   json byteLevel = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
-  json endToken = {{"id", toyEos},    {"content", "<eos>"}, {"single_word", false}, {"lstrip", false},
+  json endToken = {{"id", toyEos},    {"content", "<eos>"},  {"single_word", false}, {"lstrip", false},
                    {"rstrip", false}, {"normalized", false}, {"special", true}};
   json document = {{"version", "1.0"},
                    {"added_tokens", {endToken}},

@@ -13,8 +13,8 @@
 
 namespace fusec::runtime::test {
 
-inline constexpr int64_t toyVocab = 20;      ///< Columns of the logits.
-inline constexpr int64_t toyRealVocab = 16;  ///< Ids of the tokenizer.
+inline constexpr int64_t toyVocab = 20;     ///< Columns of the logits.
+inline constexpr int64_t toyRealVocab = 16; ///< Ids of the tokenizer.
 inline constexpr int64_t toyContext = 64;
 inline constexpr int64_t toyPageTokens = 4;
 inline constexpr int32_t toyEos = 15;

@@ -16,9 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-ArtifactKey key() {
-  return {.modelDigest = "d1", .compilerVersion = "0.1.0", .levels = {"avx2"}, .options = {}};
-}
+ArtifactKey key() { return {.modelDigest = "d1", .compilerVersion = "0.1.0", .levels = {"avx2"}, .options = {}}; }
 
 /// Writes a small artifact and counts how often it was asked to.
 struct Builder {
@@ -33,8 +31,7 @@ struct Builder {
 };
 
 size_t entriesIn(const fs::path &directory) {
-  return static_cast<size_t>(
-      std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
+  return static_cast<size_t>(std::distance(fs::directory_iterator(directory), fs::directory_iterator()));
 }
 
 } // namespace
@@ -159,8 +156,7 @@ TEST(ArtifactCache, SweepsOldTemporariesOnly) {
   TemporaryDirectory dir;
   dir.write("artifacts/.tmp-old/x", "x");
   dir.write("artifacts/.tmp-new/x", "x");
-  fs::last_write_time(dir.path() / "artifacts/.tmp-old",
-                      fs::file_time_type::clock::now() - std::chrono::hours(25));
+  fs::last_write_time(dir.path() / "artifacts/.tmp-old", fs::file_time_type::clock::now() - std::chrono::hours(25));
   Builder builder;
   ASSERT_TRUE(ArtifactCache(dir.path()).findOrBuild(key(), builder.function()));
   EXPECT_FALSE(fs::exists(dir.path() / "artifacts/.tmp-old"));

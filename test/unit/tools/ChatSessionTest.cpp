@@ -20,12 +20,11 @@ text::Tokenizer tokenizer() {
   vocab["\xC4\x8A"] = 10; // Newline and space in the byte-level alphabet.
   vocab["\xC4\xA0"] = 32;
   auto added = [](text::TokenId id, const char *content, bool special) {
-    return nlohmann::json{{"id", id},        {"content", content}, {"special", special},
-                          {"lstrip", false}, {"rstrip", false},    {"normalized", false},
-                          {"single_word", false}};
+    return nlohmann::json{{"id", id},        {"content", content},  {"special", special},  {"lstrip", false},
+                          {"rstrip", false}, {"normalized", false}, {"single_word", false}};
   };
-  const nlohmann::json byteLevel = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true},
-                                    {"trim_offsets", true}};
+  const nlohmann::json byteLevel = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}, {"trim_offsets", true}};
   const nlohmann::json document = {
       {"version", "1.0"},
       {"added_tokens",
@@ -69,8 +68,17 @@ TEST(ChatSession, KeepsHistoryAndForgetsOnReset) {
   const auto tail = join({{start}, spell("a\n")});
   EXPECT_EQ(*chat.ask("hi"), join({system, {start}, spell("user\nhi"), {end}, tail}));
   chat.answer("yo");
-  EXPECT_EQ(*chat.ask("x"), join({system, {start}, spell("user\nhi"), {end}, {start}, spell("assistant\nyo"), {end},
-                                  {start}, spell("user\nx"), {end}, tail}));
+  EXPECT_EQ(*chat.ask("x"), join({system,
+                                  {start},
+                                  spell("user\nhi"),
+                                  {end},
+                                  {start},
+                                  spell("assistant\nyo"),
+                                  {end},
+                                  {start},
+                                  spell("user\nx"),
+                                  {end},
+                                  tail}));
   chat.reset();
   EXPECT_EQ(*chat.ask("hi"), join({system, {start}, spell("user\nhi"), {end}, tail}));
 }
@@ -82,8 +90,17 @@ TEST(ChatSession, TypedControlTokensStayText) {
     ChatSession chat(t, c, "");
     EXPECT_EQ(*chat.ask(typed), join({{start}, spell("user\n" + typed), {end}, {start}, spell("a\n")}));
     chat.answer(typed); // Nor may an answer smuggle them into the next prompt.
-    EXPECT_EQ(*chat.ask("x"), join({{start}, spell("user\n" + typed), {end}, {start}, spell("assistant\n" + typed),
-                                    {end}, {start}, spell("user\nx"), {end}, {start}, spell("a\n")}));
+    EXPECT_EQ(*chat.ask("x"), join({{start},
+                                    spell("user\n" + typed),
+                                    {end},
+                                    {start},
+                                    spell("assistant\n" + typed),
+                                    {end},
+                                    {start},
+                                    spell("user\nx"),
+                                    {end},
+                                    {start},
+                                    spell("a\n")}));
   }
 }
 

@@ -22,8 +22,7 @@ TEST(EvalWindows, EveryTokenIsScoredOnceWithEnoughContext) {
         for (int64_t t = 0; t < tokens; ++t) {
           const bool unscorable = t == 0 || (stride == length && t % length == 0);
           EXPECT_EQ(scored[static_cast<size_t>(t)], unscorable ? 0 : 1)
-              << "token " << t << " of " << tokens << ", length " << length << ", stride "
-              << stride;
+              << "token " << t << " of " << tokens << ", length " << length << ", stride " << stride;
         }
       }
 }

@@ -14,8 +14,8 @@ TEST(HostContext, CountsCoresAcrossPackages) {
   for (int package = 0; package < 2; ++package)
     for (int core = 0; core < 2; ++core)
       for (int thread = 0; thread < 2; ++thread)
-        text += "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nphysical id\t: " +
-                std::to_string(package) + "\ncore id\t\t: " + std::to_string(core) + "\n\n";
+        text += "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nphysical id\t: " + std::to_string(package) +
+                "\ncore id\t\t: " + std::to_string(core) + "\n\n";
   parseCpuInfo(text, context);
   EXPECT_EQ(context.cpu, "Some CPU @ 3 GHz");
   EXPECT_EQ(context.logicalCores, 8);
@@ -28,8 +28,7 @@ TEST(HostContext, SaysWhatItCouldNotFind) {
   context.memoryBytes = 1;
   context.system = "s";
   context.loadAverage = 0;
-  EXPECT_THAT(context.missing(),
-              ElementsAre("cpu", "physical_cores", "logical_cores", "allowed_cores"));
+  EXPECT_THAT(context.missing(), ElementsAre("cpu", "physical_cores", "logical_cores", "allowed_cores"));
 }
 
 TEST(HostContext, KnowsThisMachine) {

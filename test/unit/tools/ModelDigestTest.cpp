@@ -33,19 +33,17 @@ TEST(ModelKind, ErrorsNameThePathAndTheExpected) {
 TEST(ModelFiles, SplitGgufNamesAllParts) {
   auto files = modelFiles("d/m-00002-of-00003.gguf", ModelKind::Gguf);
   ASSERT_TRUE(files);
-  EXPECT_THAT(*files, ElementsAre("d/m-00001-of-00003.gguf", "d/m-00002-of-00003.gguf",
-                                  "d/m-00003-of-00003.gguf"));
+  EXPECT_THAT(*files, ElementsAre("d/m-00001-of-00003.gguf", "d/m-00002-of-00003.gguf", "d/m-00003-of-00003.gguf"));
   EXPECT_THAT(*modelFiles("d/m.gguf", ModelKind::Gguf), ElementsAre("d/m.gguf"));
 }
 
 TEST(ModelFiles, DirectoryIgnoresWhatDoesNotMatter) {
   TemporaryDirectory dir;
-  for (const char *name :
-       {"config.json", "model.safetensors", "README.md", "tokenizer.model", "x.png"})
+  for (const char *name : {"config.json", "model.safetensors", "README.md", "tokenizer.model", "x.png"})
     dir.write(name, "x");
-  EXPECT_THAT(*modelFiles(dir.path(), ModelKind::HuggingFace),
-              ElementsAre(dir.path() / "config.json", dir.path() / "model.safetensors",
-                          dir.path() / "tokenizer.model"));
+  EXPECT_THAT(
+      *modelFiles(dir.path(), ModelKind::HuggingFace),
+      ElementsAre(dir.path() / "config.json", dir.path() / "model.safetensors", dir.path() / "tokenizer.model"));
 }
 
 TEST(Digest, FollowsContentNotPlace) {
@@ -92,8 +90,7 @@ TEST(DigestIndex, ChangedFileIsReadAgain) {
   const DigestIndex index(dir.path() / "index");
   const std::string before = *index.digestOf({file});
   dir.write("m.gguf", "CONTENT"); // Same size.
-  std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) +
-                                             std::chrono::seconds(1));
+  std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(1));
   EXPECT_NE(*index.digestOf({file}), before);
 }
 

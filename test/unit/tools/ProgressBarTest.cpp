@@ -10,8 +10,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 
 TEST(ProgressBar, RendersStageBarAndPercent) {
-  EXPECT_EQ(ProgressBar::render("packing weights", 0.5, 44),
-            "packing weights         [======      ]  50%");
+  EXPECT_EQ(ProgressBar::render("packing weights", 0.5, 44), "packing weights         [======      ]  50%");
   EXPECT_THAT(ProgressBar::render("x", 1.0, 200), EndsWith("] 100%"));
 }
 

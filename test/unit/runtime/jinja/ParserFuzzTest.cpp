@@ -21,7 +21,9 @@ std::vector<std::string> seeds() {
   return sources;
 }
 
-void feed(const std::string &text) { LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size()); }
+void feed(const std::string &text) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+}
 
 } // namespace
 

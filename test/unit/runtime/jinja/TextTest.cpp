@@ -17,7 +17,8 @@ std::string runs(const Text &text) {
   std::string out;
   size_t begin = 0;
   for (const Text::Run &run : text.runs()) {
-    out += (out.empty() ? "" : "|") + std::string(run.trusted ? "T:" : "U:") + text.bytes().substr(begin, run.end - begin);
+    out +=
+        (out.empty() ? "" : "|") + std::string(run.trusted ? "T:" : "U:") + text.bytes().substr(begin, run.end - begin);
     begin = run.end;
   }
   return out;
@@ -71,9 +72,18 @@ TEST(Unicode, SurvivesInvalidBytes) {
 }
 
 TEST(Numbers, FloatsPrintAsPython) {
-  const std::pair<double, const char *> kCases[] = {{0.1, "0.1"}, {1e16, "1e+16"}, {123456789012345680.0, "1.2345678901234568e+17"}, {1e15, "1000000000000000.0"},
-                                                    {0.0001, "0.0001"}, {0.00001, "1e-05"}, {-0.0, "-0.0"}, {5e-324, "5e-324"}, {100.0, "100.0"}, {1.5e-10, "1.5e-10"}};
-  for (const auto &[value, text] : kCases) EXPECT_EQ(formatFloat(value), text);
+  const std::pair<double, const char *> kCases[] = {{0.1, "0.1"},
+                                                    {1e16, "1e+16"},
+                                                    {123456789012345680.0, "1.2345678901234568e+17"},
+                                                    {1e15, "1000000000000000.0"},
+                                                    {0.0001, "0.0001"},
+                                                    {0.00001, "1e-05"},
+                                                    {-0.0, "-0.0"},
+                                                    {5e-324, "5e-324"},
+                                                    {100.0, "100.0"},
+                                                    {1.5e-10, "1.5e-10"}};
+  for (const auto &[value, text] : kCases)
+    EXPECT_EQ(formatFloat(value), text);
 }
 
 TEST(Numbers, ParseAsPython) {
@@ -91,5 +101,6 @@ TEST(StableSort, StopsAtTheFirstError) {
   std::vector<int> items = {3, 1, 2, 1};
   ASSERT_TRUE(stableSort(items, [](int a, int b) { return Result<bool>(a < b); }).ok());
   EXPECT_EQ(items, (std::vector<int>{1, 1, 2, 3}));
-  EXPECT_EQ(stableSort(items, [](int, int) { return Result<bool>(invalidArgument("no order")); }).message(), "no order");
+  EXPECT_EQ(stableSort(items, [](int, int) { return Result<bool>(invalidArgument("no order")); }).message(),
+            "no order");
 }

@@ -56,9 +56,8 @@ TEST(Detokenizer, leadingSpaceBelongsToTheStartOfATextOnly) {
 
 TEST(Detokenizer, deltasJoinToDecodeForRandomIds) {
   std::mt19937 random(5);
-  for (const nlohmann::json &document :
-       {byteLevelDocument({{" ", "a"}, {"\xE6", "\x97"}, {"\xA5", "\xE6"}}),
-        sentencePieceDocument({"\u2581", "a", "\u65E5", "\u2581\u65E5"})}) {
+  for (const nlohmann::json &document : {byteLevelDocument({{" ", "a"}, {"\xE6", "\x97"}, {"\xA5", "\xE6"}}),
+                                         sentencePieceDocument({"\u2581", "a", "\u65E5", "\u2581\u65E5"})}) {
     Tokenizer tokenizer = load(document);
     for (int round = 0; round < 3000; ++round) {
       std::vector<TokenId> ids(random() % 20);
@@ -67,8 +66,7 @@ TEST(Detokenizer, deltasJoinToDecodeForRandomIds) {
       std::string bytes;
       for (TokenId id : ids)
         bytes += tokenizer.piece(id);
-      EXPECT_EQ(stream(tokenizer, ids, {.skipSpecial = false, .continuesText = true}),
-                replaceInvalidUtf8(bytes));
+      EXPECT_EQ(stream(tokenizer, ids, {.skipSpecial = false, .continuesText = true}), replaceInvalidUtf8(bytes));
       EXPECT_EQ(stream(tokenizer, ids), tokenizer.decode(ids));
     }
   }

@@ -25,8 +25,7 @@ class GgmlVectors : public testing::TestWithParam<Vocabulary> {};
 std::filesystem::path findVocabulary(const std::string &name) {
   std::filesystem::path shared = dataDirectory() / "tokenizers/ggml-vocab" / name;
   const char *more = std::getenv("FUSEC_GGML_VOCABS");
-  return std::filesystem::exists(shared) || more == nullptr ? shared
-                                                            : std::filesystem::path(more) / name;
+  return std::filesystem::exists(shared) || more == nullptr ? shared : std::filesystem::path(more) / name;
 }
 
 TEST_P(GgmlVectors, idsAndStreamedTextAgree) {
@@ -43,13 +42,11 @@ TEST_P(GgmlVectors, idsAndStreamedTextAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, GgmlVectors,
-                         testing::Values(Vocabulary{"gpt-2"}, Vocabulary{"mpt"},
-                                         Vocabulary{"falcon"}, Vocabulary{"phi-3"},
-                                         Vocabulary{"qwen2"}, Vocabulary{"qwen35", 50},
-                                         Vocabulary{"llama-bpe"}, Vocabulary{"llama-spm"},
-                                         Vocabulary{"command-r"}, Vocabulary{"deepseek-llm"},
-                                         Vocabulary{"deepseek-coder"}, Vocabulary{"starcoder"},
-                                         Vocabulary{"refact"}),
+                         testing::Values(Vocabulary{"gpt-2"}, Vocabulary{"mpt"}, Vocabulary{"falcon"},
+                                         Vocabulary{"phi-3"}, Vocabulary{"qwen2"}, Vocabulary{"qwen35", 50},
+                                         Vocabulary{"llama-bpe"}, Vocabulary{"llama-spm"}, Vocabulary{"command-r"},
+                                         Vocabulary{"deepseek-llm"}, Vocabulary{"deepseek-coder"},
+                                         Vocabulary{"starcoder"}, Vocabulary{"refact"}),
                          [](const auto &info) {
                            std::string name = info.param.vocabulary;
                            std::erase(name, '-');
@@ -64,8 +61,7 @@ TEST(GgmlVocabulary, wordPieceIsRefused) {
   Result<nlohmann::json> document = models::importTokenizer(*file);
   ASSERT_FALSE(document.ok());
   EXPECT_EQ(document.status().code(), ErrorCode::Unsupported);
-  EXPECT_NE(document.status().message().find("'bert'"), std::string::npos)
-      << document.status().message();
+  EXPECT_NE(document.status().message().find("'bert'"), std::string::npos) << document.status().message();
 }
 
 } // namespace

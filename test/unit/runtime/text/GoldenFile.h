@@ -17,9 +17,7 @@
 namespace fusec::text::test {
 
 inline std::filesystem::path sourceDirectory() { return FUSEC_SOURCE_DIR; }
-inline std::filesystem::path goldenDirectory() {
-  return sourceDirectory() / "test/golden/tokenizer";
-}
+inline std::filesystem::path goldenDirectory() { return sourceDirectory() / "test/golden/tokenizer"; }
 /// Shared model data beside the repository; may be absent.
 inline std::filesystem::path dataDirectory() { return sourceDirectory() / "../shared/data"; }
 
@@ -28,13 +26,12 @@ inline std::string readFile(const std::filesystem::path &path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-#define FUSEC_SKIP_WITHOUT(path)                                                                   \
-  if (!std::filesystem::exists(path))                                                              \
+#define FUSEC_SKIP_WITHOUT(path)                                                                                       \
+  if (!std::filesystem::exists(path))                                                                                  \
   GTEST_SKIP() << "needs " << (path)
 
 /// Feeds ids one by one, checking that every delta is whole characters.
-inline std::string stream(const Tokenizer &tokenizer, const std::vector<TokenId> &ids,
-                          DecodeOptions options = {}) {
+inline std::string stream(const Tokenizer &tokenizer, const std::vector<TokenId> &ids, DecodeOptions options = {}) {
   Detokenizer detokenizer(tokenizer, options);
   std::string text;
   for (TokenId id : ids) {
@@ -53,8 +50,7 @@ inline void checkCases(const Tokenizer &tokenizer, const nlohmann::json &cases) 
     auto text = row["text"].get<std::string>();
     SCOPED_TRACE(nlohmann::json(text).dump());
     auto expected = row["ids"].get<std::vector<TokenId>>();
-    Result<std::vector<TokenId>> ids =
-        tokenizer.encode(text, {.addSpecial = true, .parseSpecial = true});
+    Result<std::vector<TokenId>> ids = tokenizer.encode(text, {.addSpecial = true, .parseSpecial = true});
     ASSERT_TRUE(ids.ok()) << ids.status().message();
     EXPECT_EQ(*ids, expected);
     if (*ids == expected) {
@@ -65,8 +61,7 @@ inline void checkCases(const Tokenizer &tokenizer, const nlohmann::json &cases) 
     bool comparable = true;
     for (TokenId id : plain)
       comparable &= !tokenizer.isAdded(id) || tokenizer.isSpecial(id);
-    Result<std::vector<TokenId>> plainIds =
-        tokenizer.encode(text, {.addSpecial = true, .parseSpecial = false});
+    Result<std::vector<TokenId>> plainIds = tokenizer.encode(text, {.addSpecial = true, .parseSpecial = false});
     ASSERT_TRUE(plainIds.ok()) << plainIds.status().message();
     if (comparable)
       EXPECT_EQ(*plainIds, plain);

@@ -10,8 +10,7 @@ namespace {
 std::string readGzip(const std::filesystem::path &path) {
   std::string out, block(1 << 16, '\0');
   gzFile file = gzopen(path.c_str(), "rb");
-  for (int count;
-       file != nullptr && (count = gzread(file, block.data(), unsigned(block.size()))) > 0;)
+  for (int count; file != nullptr && (count = gzread(file, block.data(), unsigned(block.size()))) > 0;)
     out.append(block, 0, size_t(count));
   if (file != nullptr)
     gzclose(file);
@@ -53,8 +52,7 @@ TEST_F(Qwen3, userTextNeverBecomesAMarker) {
   EXPECT_EQ(encode("<think>", true), (Ids{151667}));
   EXPECT_EQ(encode("<think>", false), (Ids{13708, 766, 29}));
   // A rendered turn: the template's own markers and the forged one in it.
-  std::vector<PromptSpan> spans{
-      {"<|im_start|>user\n", true}, {"<|im_end|>", false}, {"<|im_end|>\n", true}};
+  std::vector<PromptSpan> spans{{"<|im_start|>user\n", true}, {"<|im_end|>", false}, {"<|im_end|>\n", true}};
   Result<Ids> ids = tokenizer->encodeSpans(spans, true);
   ASSERT_TRUE(ids.ok());
   EXPECT_EQ(*ids, (Ids{151644, 872, 198, 27, 91, 318, 6213, 91, 29, 151645, 198}));

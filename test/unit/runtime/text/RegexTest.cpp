@@ -32,9 +32,7 @@ TEST(Regex, whiteSpaceIsUnicodes) {
   EXPECT_EQ(matches(R"(\w+)", "e\xCC\x81 a_b-1"), (Strings{"e\xCC\x81", "a_b", "1"}));
 }
 
-TEST(Regex, caretAndDollarMeanLines) {
-  EXPECT_EQ(matches(R"(^a|b$)", "ab\nab"), (Strings{"a", "b", "a", "b"}));
-}
+TEST(Regex, caretAndDollarMeanLines) { EXPECT_EQ(matches(R"(^a|b$)", "ab\nab"), (Strings{"a", "b", "a", "b"})); }
 
 TEST(Regex, bracketsKeepTheirMeaning) {
   EXPECT_EQ(matches(R"([]a]+)", "]a]b"), (Strings{"]a]"}));

@@ -11,9 +11,7 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-std::span<const std::byte> asBytes(const std::string &text) {
-  return std::as_bytes(std::span(text));
-}
+std::span<const std::byte> asBytes(const std::string &text) { return std::as_bytes(std::span(text)); }
 
 /// Protobuf wire format, just enough to write a model.
 struct Message {
@@ -54,13 +52,8 @@ Message smallModel(uint64_t modelType = 2, std::string_view charsmap = "") {
                            "ab"})
     model.text(1, piece(text, score -= 1, 1));
   model.text(1, piece("[U]", 0, 4));
-  model.text(2, Message()
-                    .number(3, modelType)
-                    .number(40, 0)
-                    .number(41, 1)
-                    .number(42, 2)
-                    .number(43, uint64_t(-1))
-                    .bytes);
+  model.text(2,
+             Message().number(3, modelType).number(40, 0).number(41, 1).number(42, 2).number(43, uint64_t(-1)).bytes);
   model.text(3, Message().text(1, "identity").text(2, charsmap).number(3, 1).number(4, 0).bytes);
   return model;
 }
@@ -82,8 +75,7 @@ TEST(SentencePieceImport, otherKindsAreRefused) {
   ASSERT_FALSE(unigram.ok());
   EXPECT_EQ(unigram.status().code(), ErrorCode::Unsupported);
   EXPECT_NE(unigram.status().message().find("unigram"), std::string::npos);
-  EXPECT_EQ(models::importSentencePiece(asBytes(smallModel(2, "xx").bytes)).status().code(),
-            ErrorCode::Unsupported);
+  EXPECT_EQ(models::importSentencePiece(asBytes(smallModel(2, "xx").bytes)).status().code(), ErrorCode::Unsupported);
   EXPECT_EQ(models::importSentencePiece({}).status().code(), ErrorCode::CorruptData);
 }
 
@@ -117,8 +109,7 @@ std::string promptOf(std::string text, const std::vector<std::string> &markers) 
   for (size_t at; (at = text.find("<0x0A>")) != std::string::npos;)
     text.replace(at, 6, "\n");
   for (const std::string &marker : markers)
-    for (size_t at = 0; (at = text.find(marker + " ", at)) != std::string::npos;
-         at += marker.size())
+    for (size_t at = 0; (at = text.find(marker + " ", at)) != std::string::npos; at += marker.size())
       text.erase(at + marker.size(), 1);
   return text;
 }
@@ -144,16 +135,14 @@ TEST_P(MistralSamples, textGivesThePublishedIds) {
   EXPECT_EQ(*ids, (*expected)["tokens"].get<Ids>());
 }
 
-constexpr const char *kV1 = "tokenizer.model.v1",
-                     *kV3 = "mistral_instruct_tokenizer_240323.model.v3";
-INSTANTIATE_TEST_SUITE_P(
-    All, MistralSamples,
-    testing::Values(Sample{kV1, "v1", "no_tools"}, Sample{kV3, "v3", "no_tools"},
-                    Sample{kV3, "v3", "several_calls"}, Sample{kV3, "v3", "parallel_calls"},
-                    Sample{kV3, "v3", "get_weather_full"},
-                    Sample{kV3, "v3", "get_weather_no_history"},
-                    Sample{kV3, "v3", "get_weather_no_system_prompt"}),
-    [](const auto &info) { return std::string(info.param.name) + "_" + info.param.version; });
+constexpr const char *kV1 = "tokenizer.model.v1", *kV3 = "mistral_instruct_tokenizer_240323.model.v3";
+INSTANTIATE_TEST_SUITE_P(All, MistralSamples,
+                         testing::Values(Sample{kV1, "v1", "no_tools"}, Sample{kV3, "v3", "no_tools"},
+                                         Sample{kV3, "v3", "several_calls"}, Sample{kV3, "v3", "parallel_calls"},
+                                         Sample{kV3, "v3", "get_weather_full"},
+                                         Sample{kV3, "v3", "get_weather_no_history"},
+                                         Sample{kV3, "v3", "get_weather_no_system_prompt"}),
+                         [](const auto &info) { return std::string(info.param.name) + "_" + info.param.version; });
 
 TEST(SentencePieceImport, unigramTestModelsAreRefused) {
   for (const char *name : {"test_model.model", "test_ja_model.model"}) {

@@ -17,8 +17,7 @@ namespace fusec::text::test {
 
 /// Byte-level BPE: ids 0-255 are the bytes, then one token per merge, then
 /// "<|end|>" (special) and "<think>" (added, not special).
-inline nlohmann::json
-byteLevelDocument(const std::vector<std::pair<std::string, std::string>> &merges) {
+inline nlohmann::json byteLevelDocument(const std::vector<std::pair<std::string, std::string>> &merges) {
   nlohmann::json vocabulary = nlohmann::json::object(), list = nlohmann::json::array();
   for (int byte = 0; byte < 256; ++byte)
     vocabulary[bytesToAlphabet(std::string(1, static_cast<char>(byte)))] = byte;
@@ -27,8 +26,7 @@ byteLevelDocument(const std::vector<std::pair<std::string, std::string>> &merges
     vocabulary[bytesToAlphabet(left + right)] = next++;
     list.push_back({bytesToAlphabet(left), bytesToAlphabet(right)});
   }
-  nlohmann::json byteLevel = {
-      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  nlohmann::json byteLevel = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
   return {{"added_tokens",
            {{{"id", next}, {"content", "<|end|>"}, {"special", true}, {"normalized", false}},
             {{"id", next + 1}, {"content", "<think>"}, {"special", false}, {"normalized", false}}}},
@@ -65,8 +63,7 @@ inline nlohmann::json sentencePieceDocument(const std::vector<std::string> &piec
         {{"id", 1}, {"content", "<s>"}, {"special", true}},
         {{"id", 2}, {"content", "</s>"}, {"special", true}}}},
       {"normalizer",
-       {{"type", "Sequence"},
-        {"normalizers", {{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace(" ", "\u2581")}}}},
+       {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace(" ", "\u2581")}}}},
       {"decoder",
        {{"type", "Sequence"},
         {"decoders",
@@ -74,11 +71,7 @@ inline nlohmann::json sentencePieceDocument(const std::vector<std::string> &piec
           {{"type", "ByteFallback"}},
           {{"type", "Fuse"}},
           {{"type", "Strip"}, {"content", " "}, {"start", 1}}}}}},
-      {"model",
-       {{"type", "SentencePieceBPE"},
-        {"byte_fallback", true},
-        {"unk_id", 0},
-        {"vocab", vocabulary}}}};
+      {"model", {{"type", "SentencePieceBPE"}, {"byte_fallback", true}, {"unk_id", 0}, {"vocab", vocabulary}}}};
 }
 
 inline Tokenizer load(const nlohmann::json &document) {

@@ -40,8 +40,7 @@ TEST(StopMatcher, storyStopsBeforeTheLittleGirl) {
   std::vector<std::string> deltas{"Once", " upon a time", ", there was a ", "l",    "itt",
                                   "le",   " gir",         "l named",        " Lily"};
   EXPECT_EQ(run({"little girl"}, deltas), (Outcome{"Once upon a time, there was a ", true}));
-  EXPECT_EQ(run({"little girls"}, deltas),
-            (Outcome{"Once upon a time, there was a little girl named Lily", false}));
+  EXPECT_EQ(run({"little girls"}, deltas), (Outcome{"Once upon a time, there was a little girl named Lily", false}));
 }
 
 TEST(StopMatcher, holdsBackOnlyAPossibleBeginning) {

@@ -73,36 +73,30 @@ TEST(TokenizerImport, unknownPreTokenizerIsRefused) {
   Result<nlohmann::json> document = import(byteLevelImage("klingon-bpe"));
   ASSERT_FALSE(document.ok());
   EXPECT_EQ(document.status().code(), ErrorCode::Unsupported);
-  EXPECT_NE(document.status().message().find("'klingon-bpe'"), std::string::npos)
-      << document.status().message();
+  EXPECT_NE(document.status().message().find("'klingon-bpe'"), std::string::npos) << document.status().message();
   EXPECT_TRUE(import(byteLevelImage("")).ok()) << "no name means the default expressions";
 }
 
 TEST(TokenizerImport, ggufContradictionsAreRefused) {
-  EXPECT_EQ(import(GgufImage().text("tokenizer.ggml.model", "t5")).status().code(),
-            ErrorCode::Unsupported);
+  EXPECT_EQ(import(GgufImage().text("tokenizer.ggml.model", "t5")).status().code(), ErrorCode::Unsupported);
   EXPECT_EQ(import(GgufImage()).status().code(), ErrorCode::NotFound);
   auto expectCorrupt = [](const GgufImage &image, const char *says) {
     Result<nlohmann::json> document = import(image);
     ASSERT_FALSE(document.ok());
     EXPECT_EQ(document.status().code(), ErrorCode::CorruptData);
-    EXPECT_NE(document.status().message().find(says), std::string::npos)
-        << document.status().message();
+    EXPECT_NE(document.status().message().find(says), std::string::npos) << document.status().message();
   };
   auto llama = [] {
-    return GgufImage()
-        .text("tokenizer.ggml.model", "llama")
-        .strings("tokenizer.ggml.tokens", {"<unk>", "a"});
+    return GgufImage().text("tokenizer.ggml.model", "llama").strings("tokenizer.ggml.tokens", {"<unk>", "a"});
   };
   expectCorrupt(llama(), "scores");
   auto scored = [&](std::vector<float> scores) {
-    return llama().entry("tokenizer.ggml.scores", GgufType::Array,
-                         arrayOf(GgufType::Float32, scores));
+    return llama().entry("tokenizer.ggml.scores", GgufType::Array, arrayOf(GgufType::Float32, scores));
   };
   expectCorrupt(scored({1}), "2 tokens, 1 scores");
-  expectCorrupt(scored({1, 2}).entry("tokenizer.ggml.token_type", GgufType::Array,
-                                     arrayOf<int32_t>(GgufType::Int32, {1, 9})),
-                "9 is not a token type");
+  expectCorrupt(
+      scored({1, 2}).entry("tokenizer.ggml.token_type", GgufType::Array, arrayOf<int32_t>(GgufType::Int32, {1, 9})),
+      "9 is not a token type");
   expectCorrupt(scored({1, 2}).u32("tokenizer.ggml.bos_token_id", 2), "outside the vocabulary");
   expectCorrupt(GgufImage()
                     .text("tokenizer.ggml.model", "gpt2")

@@ -19,8 +19,7 @@ void useTokenizer(std::string_view json) {
     return;
   }
   for (bool parseSpecial : {false, true}) {
-    Result<std::vector<TokenId>> ids =
-        tokenizer->encode("a b<|end|>1 \xE6\x97\xA5\xFF", {true, parseSpecial});
+    Result<std::vector<TokenId>> ids = tokenizer->encode("a b<|end|>1 \xE6\x97\xA5\xFF", {true, parseSpecial});
     if (!ids)
       continue;
     for (TokenId id : *ids)
@@ -31,22 +30,19 @@ void useTokenizer(std::string_view json) {
 
 /// A document that uses every kind of stage, with a small vocabulary.
 std::string seed(bool sentencePiece) {
-  nlohmann::json document = sentencePiece ? sentencePieceDocument({"\u2581", "a", "b", "ab"})
-                                          : byteLevelDocument({{"a", "b"}, {" ", "a"}});
+  nlohmann::json document =
+      sentencePiece ? sentencePieceDocument({"\u2581", "a", "b", "ab"}) : byteLevelDocument({{"a", "b"}, {" ", "a"}});
   if (!sentencePiece) {
-    document["normalizer"] = {{"type", "Sequence"},
-                              {"normalizers", {{{"type", "NFKC"}}, {{"type", "Lowercase"}}}}};
-    document["pre_tokenizer"] = {{"type", "Sequence"},
-                                 {"pretokenizers",
-                                  {{{"type", "Split"},
-                                    {"pattern", {{"Regex", R"(\p{N}{1,3}|\s+(?!\S)| ?\w+)"}}},
-                                    {"behavior", "Isolated"}},
-                                   {{"type", "Digits"}, {"individual_digits", true}},
-                                   document["pre_tokenizer"]}}};
-    document["post_processor"] = {
-        {"type", "TemplateProcessing"},
-        {"single", {{{"SpecialToken", {{"id", "<|end|>"}}}}, {{"Sequence", {{"id", "A"}}}}}},
-        {"special_tokens", {{"<|end|>", {{"ids", {258}}}}}}};
+    document["normalizer"] = {{"type", "Sequence"}, {"normalizers", {{{"type", "NFKC"}}, {{"type", "Lowercase"}}}}};
+    document["pre_tokenizer"] = {
+        {"type", "Sequence"},
+        {"pretokenizers",
+         {{{"type", "Split"}, {"pattern", {{"Regex", R"(\p{N}{1,3}|\s+(?!\S)| ?\w+)"}}}, {"behavior", "Isolated"}},
+          {{"type", "Digits"}, {"individual_digits", true}},
+          document["pre_tokenizer"]}}};
+    document["post_processor"] = {{"type", "TemplateProcessing"},
+                                  {"single", {{{"SpecialToken", {{"id", "<|end|>"}}}}, {{"Sequence", {{"id", "A"}}}}}},
+                                  {"special_tokens", {{"<|end|>", {{"ids", {258}}}}}}};
   }
   return document.dump();
 }
@@ -62,9 +58,9 @@ TEST(TokenizerMutation, byteFlipsAndTruncationsNeverCrash) {
         damaged.resize(random() % damaged.size());
       // Half of the flips hit the stages rather than the long vocabulary.
       for (unsigned flips = 1 + random() % 3; flips > 0 && !damaged.empty(); --flips)
-        damaged[random() % damaged.size()] =
-            round % 2 ? static_cast<char>(random())
-                      : static_cast<char>(" 0123456789\"{}[],:\\.-abcdeNS"[random() % 28]);
+        damaged[random() % damaged.size()] = round % 2
+                                                 ? static_cast<char>(random())
+                                                 : static_cast<char>(" 0123456789\"{}[],:\\.-abcdeNS"[random() % 28]);
       useTokenizer(damaged);
     }
   }
@@ -72,16 +68,8 @@ TEST(TokenizerMutation, byteFlipsAndTruncationsNeverCrash) {
 
 /// Replaces whole values, which flips rarely achieve.
 TEST(TokenizerMutation, wrongTypesEverywhere) {
-  const nlohmann::json values[] = {nullptr,
-                                   true,
-                                   -1,
-                                   1e300,
-                                   4294967296,
-                                   "",
-                                   "x",
-                                   nlohmann::json::array(),
-                                   nlohmann::json::object(),
-                                   {1, 2}};
+  const nlohmann::json values[] = {
+      nullptr, true, -1, 1e300, 4294967296, "", "x", nlohmann::json::array(), nlohmann::json::object(), {1, 2}};
   for (bool sentencePiece : {false, true}) {
     nlohmann::json original = nlohmann::json::parse(seed(sentencePiece));
     const nlohmann::json flat = original.flatten();

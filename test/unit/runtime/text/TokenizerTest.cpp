@@ -122,10 +122,7 @@ TEST(Tokenizer, refusals) {
       {"/model/merges/0", {"a", "z", "b"}, ErrorCode::CorruptData, "merges[0]"},
       {"/model/merges/0", {"a", "z"}, ErrorCode::CorruptData, "not in the vocabulary"},
       {"/normalizer", {{"type", "Precompiled"}}, ErrorCode::Unsupported, "'Precompiled'"},
-      {"/pre_tokenizer",
-       {{"type", "BertPreTokenizer"}},
-       ErrorCode::Unsupported,
-       "'BertPreTokenizer'"},
+      {"/pre_tokenizer", {{"type", "BertPreTokenizer"}}, ErrorCode::Unsupported, "'BertPreTokenizer'"},
       {"/pre_tokenizer",
        {{"type", "Split"}, {"pattern", {{"Regex", "("}}}},
        ErrorCode::InvalidArgument,
@@ -150,8 +147,7 @@ TEST(Tokenizer, refusals) {
     Result<Tokenizer> tokenizer = Tokenizer::parse(document.dump());
     ASSERT_FALSE(tokenizer.ok()) << row.pointer << " " << row.value;
     EXPECT_EQ(tokenizer.status().code(), row.code) << tokenizer.status().message();
-    EXPECT_NE(tokenizer.status().message().find(row.says), std::string::npos)
-        << tokenizer.status().message();
+    EXPECT_NE(tokenizer.status().message().find(row.says), std::string::npos) << tokenizer.status().message();
   }
   EXPECT_EQ(Tokenizer::parse("{").status().code(), ErrorCode::CorruptData);
   EXPECT_EQ(Tokenizer::load("/nonexistent/tokenizer.json").status().code(), ErrorCode::NotFound);
@@ -161,16 +157,14 @@ TEST(Tokenizer, deepNestingIsRefused) {
   nlohmann::json document = byteLevelDocument({});
   nlohmann::json normalizer = {{"type", "NFC"}};
   for (int depth = 0; depth < 40; ++depth)
-    normalizer = {{"type", "Sequence"},
-                  {"normalizers", nlohmann::json::array({std::move(normalizer)})}};
+    normalizer = {{"type", "Sequence"}, {"normalizers", nlohmann::json::array({std::move(normalizer)})}};
   document["normalizer"] = std::move(normalizer);
   EXPECT_EQ(Tokenizer::parse(document.dump()).status().code(), ErrorCode::Unsupported);
 }
 
 /// Four times the text may take at most about four times the work.
 TEST(Tokenizer, longWordsAreNotQuadratic) {
-  Tokenizer bytes =
-      load(byteLevelDocument({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}, {"b", "a"}}));
+  Tokenizer bytes = load(byteLevelDocument({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}, {"b", "a"}}));
   Tokenizer pieces = load(sentencePieceDocument({"\u2581", "a", "aa", "aaaa", "aaaaaaaa", "ba"}));
   for (const Tokenizer *tokenizer : {&bytes, &pieces}) {
     auto seconds = [&](size_t length) {

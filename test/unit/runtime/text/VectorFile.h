@@ -8,8 +8,7 @@
 namespace fusec::text::test {
 
 /// Checks `base`.inp against `base`.out, which must hold `count` cases.
-inline void checkVectors(const Tokenizer &tokenizer, const std::filesystem::path &base,
-                         size_t count) {
+inline void checkVectors(const Tokenizer &tokenizer, const std::filesystem::path &base, size_t count) {
   static constexpr std::string_view kSeparator = "\n__ggml_vocab_test__\n";
   std::string input = readFile(base.string() + ".inp");
   std::istringstream output(readFile(base.string() + ".out"));
@@ -21,8 +20,7 @@ inline void checkVectors(const Tokenizer &tokenizer, const std::filesystem::path
     ASSERT_TRUE(std::getline(output, line));
     std::istringstream numbers(line);
     std::vector<TokenId> expected{std::istream_iterator<TokenId>(numbers), {}};
-    Result<std::vector<TokenId>> ids =
-        tokenizer.encode(text, {.addSpecial = false, .parseSpecial = false});
+    Result<std::vector<TokenId>> ids = tokenizer.encode(text, {.addSpecial = false, .parseSpecial = false});
     ASSERT_TRUE(ids.ok()) << ids.status().message();
     EXPECT_EQ(*ids, expected);
     // SentencePiece's leading space is stripped again, so the text returns.
