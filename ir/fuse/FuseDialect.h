@@ -16,6 +16,11 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "ir/fuse/FuseDialect.h.inc"
+namespace fusec::fuse {
+/// Trait of the named ops, which one pass decomposes.
+template <typename Op> class Named : public mlir::OpTrait::TraitBase<Op, Named> {};
+} // namespace fusec::fuse
+
 #include "ir/fuse/FuseEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/fuse/FuseAttrs.h.inc"

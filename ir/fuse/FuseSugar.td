@@ -18,7 +18,13 @@ def Fuse_Pairing : I32EnumAttr<"Pairing", "which two elements a rotary embedding
 }
 def Fuse_PairingAttr : EnumAttr<Fuse_Dialect, Fuse_Pairing, "pairing">;
 
-class Fuse_SugarOp<string mnemonic, list<Trait> traits = []> : Fuse_Op<mnemonic, !listconcat([Pure], traits)> {
+/// Marks what --fuse-decompose removes and --verify-fuse looks for.
+def Fuse_Named : NativeOpTrait<"Named"> {
+  let cppNamespace = "::fusec::fuse";
+}
+
+class Fuse_SugarOp<string mnemonic, list<Trait> traits = []>
+    : Fuse_Op<mnemonic, !listconcat([Pure, Fuse_Named], traits)> {
   let hasVerifier = 1;
 }
 

@@ -2,6 +2,7 @@
 #include "passes/Passes.h"
 #include "passes/fusion/Grouping.h"
 #include "passes/fusion/Remark.h"
+#include "passes/report/OpName.h"
 
 namespace fusec {
 #define GEN_PASS_DEF_FUSEFORMGROUPSPASS
@@ -35,10 +36,14 @@ struct FuseFormGroups : fusec::impl::FuseFormGroupsPassBase<FuseFormGroups> {
 
   static void report(const fusec::Decision &d) {
     Location loc = d.consumer ? d.consumer->getLoc() : d.producer->getLoc();
+    std::string text = fusec::opName(d.producer);
+    if (d.consumer && d.consumer != d.producer)
+      text += " -> " + fusec::opName(d.consumer);
+    text += ": " + d.reason;
     if (d.fused)
-      fusec::passedFusion(loc, d.kind, d.reason);
+      fusec::passedFusion(loc, d.kind, text);
     else
-      fusec::missedFusion(loc, d.kind, d.reason);
+      fusec::missedFusion(loc, d.kind, text);
   }
 };
 

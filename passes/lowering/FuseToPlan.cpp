@@ -8,6 +8,7 @@
 #include "ir/plan/PlanDialect.h"
 #include "passes/Passes.h"
 #include "passes/lowering/KernelWriter.h"
+#include "passes/report/OpName.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -28,15 +29,6 @@ namespace {
 
 using fusec::KernelGroup;
 using fusec::WrittenKernel;
-
-/// The name a location carries: the model's own tensor or node.
-std::string nameOf(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName().str();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    return nameOf(fused.getLocations().front());
-  return "op";
-}
 
 //===----------------------------------------------------------------------===//
 // Groups
@@ -202,10 +194,10 @@ public:
       args.push_back(value ? buffer(value) : blockTable());
     SmallVector<Attribute> names;
     for (Operation *op : group.ops)
-      names.push_back(builder.getStringAttr((nameOf(op->getLoc()) + ":" + op->getName().stripDialect()).str()));
+      names.push_back(builder.getStringAttr(fusec::opName(op)));
     Location loc = group.ops.back()->getLoc();
     launches.setInsertionPointToEnd(&program.getBody().front());
-    auto op = plan::LaunchOp::create(launches, loc, kernel, args, builder.getStringAttr(nameOf(loc)));
+    auto op = plan::LaunchOp::create(launches, loc, kernel, args, builder.getStringAttr(fusec::modelName(loc)));
     op->setAttr("ops", builder.getArrayAttr(names));
   }
 
@@ -246,7 +238,7 @@ private:
     if (auto constant = value.getDefiningOp<ConstantOp>())
       return declare(plan::BufferKind::Constant, constant.getName().str(), type, {}, {}, constant.getValue());
     bool leaves = value == returned;
-    std::string name = leaves ? "logits" : nameOf(value.getLoc()) + "#" + std::to_string(nextSlot);
+    std::string name = leaves ? "logits" : fusec::modelName(value.getLoc()) + "#" + std::to_string(nextSlot);
     return declare(leaves ? plan::BufferKind::Output : plan::BufferKind::Activation, name, type,
                    builder.getI64IntegerAttr(nextSlot++), {}, {});
   }

@@ -9,6 +9,7 @@
 #include "ir/fuse/FuseDialect.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Remark.h"
+#include "passes/report/OpName.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -110,7 +111,8 @@ SmallVector<ContractOp> mergeable(ArrayRef<ContractOp> ops) {
   for (ContractOp op : ops) {
     bool meets = llvm::any_of(ops, [&](ContractOp other) { return other != op && meetingOp(op, other); });
     if (meets)
-      fusec::missedFusion(op.getLoc(), "stack", "the results meet elementwise; computed side by side instead");
+      fusec::missedFusion(op.getLoc(), "stack",
+                          fusec::opName(op) + ": the results meet elementwise; computed side by side instead");
     else
       kept.push_back(op);
   }
@@ -131,7 +133,7 @@ struct FuseMergeContractions : fusec::impl::FuseMergeContractionsPassBase<FuseMe
       if (kept.size() < 2)
         continue;
       for (ContractOp op : ArrayRef<ContractOp>(kept).drop_front())
-        fusec::passedFusion(op.getLoc(), "stack", "shares its rows with another stored matrix");
+        fusec::passedFusion(op.getLoc(), "stack", fusec::opName(op) + ": shares its rows with another stored matrix");
       merge(kept);
     }
   }

@@ -21,7 +21,7 @@ namespace {
 struct VerifyFuse : fusec::impl::VerifyFusePassBase<VerifyFuse> {
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([](Operation *op) {
-      if (!isa<fuse::LinearOp, fuse::RMSNormOp, fuse::RopeOp, fuse::SwigluOp, fuse::AttentionOp, fuse::SoftmaxOp>(op))
+      if (!op->hasTrait<fuse::Named>())
         return WalkResult::advance();
       op->emitError("a named op is left after decomposition");
       return WalkResult::interrupt();

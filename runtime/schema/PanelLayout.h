@@ -28,6 +28,8 @@
 
 #include "runtime/schema/StorageType.h"
 
+#include <iterator>
+
 namespace fusec {
 
 inline constexpr int64_t panelRows = 16;
@@ -54,12 +56,17 @@ inline constexpr PanelFormat panelFormats[] = {
     {StorageType::Q6_K, 6, false, 32, false, true, 16, 256},
 };
 
-constexpr const PanelFormat &panelFormat(StorageType type) {
-  for (const PanelFormat &row : panelFormats)
-    if (row.type == type)
-      return row;
-  return panelFormats[0];
+// One row per storage type, in the order of StorageType.def: a type without a row does not compile.
+static_assert(std::size(panelFormats) == std::size(storageTypes), "each storage type needs a row in panelFormats");
+constexpr bool panelFormatsAreInOrder() {
+  for (size_t i = 0; i < std::size(panelFormats); ++i)
+    if (panelFormats[i].type != storageTypes[i].type)
+      return false;
+  return true;
 }
+static_assert(panelFormatsAreInOrder(), "panelFormats must follow the order of StorageType.def");
+
+constexpr const PanelFormat &panelFormat(StorageType type) { return panelFormats[static_cast<size_t>(type)]; }
 
 /// Byte offsets inside a super-block; all multiples of 16.
 struct PanelOffsets {

@@ -7,7 +7,8 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # Flags are global so that every target agrees with the precompiled header.
-add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter)
+# A case that a switch over a table's enum lacks is an error: adding a row shows what is missing.
+add_compile_options(-fPIC -Wall -Wextra -Wno-unused-parameter -Werror=switch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   add_link_options(-fuse-ld=lld)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/plan/PlanDialect.h"
 #include "passes/fusion/Grouping.h"
+#include "passes/report/OpName.h"
 #include "passes/report/Traffic.h"
 #include "tools/fusec/Compilation.h"
 #include "tools/fusec/ModelDigest.h"
@@ -43,14 +44,6 @@ std::string withoutLayer(llvm::StringRef name) {
   return out;
 }
 
-std::string nameOf(mlir::Operation *op) {
-  mlir::Location loc = op->getLoc();
-  if (auto fused = llvm::dyn_cast<mlir::FusedLoc>(loc); fused && !fused.getLocations().empty())
-    loc = fused.getLocations().front();
-  auto name = llvm::dyn_cast<mlir::NameLoc>(loc);
-  return (name ? withoutLayer(name.getName()) : std::string("?")) + ":" + op->getName().stripDialect().str();
-}
-
 struct KernelRow {
   std::vector<std::string> ops;
   int64_t launches = 0;
@@ -81,7 +74,7 @@ std::map<DecisionKey, int64_t> countDecisions(mlir::ModuleOp primitives) {
   std::map<DecisionKey, int64_t> counts;
   for (auto function : primitives.getOps<mlir::func::FuncOp>())
     for (const Decision &d : group(function, CostModel(256, 512)).decisions)
-      ++counts[{d.fused, d.kind, nameOf(d.producer), nameOf(d.consumer), d.reason}];
+      ++counts[{d.fused, d.kind, withoutLayer(opName(d.producer)), withoutLayer(opName(d.consumer)), d.reason}];
   return counts;
 }
 
