@@ -1,7 +1,6 @@
 //===- Grouping.cpp - which ops share a kernel ----------------------------------===//
 //
-// 1. Walk back to front: an elementwise op all of whose readers are row ops is
-//    recomputed in each of them when that moves fewer bytes than storing it.
+// 1. Some elementwise ops are recomputed in their readers (InlineChoice.h).
 // 2. Walk front to back: each other op joins a kernel of one of its producers
 //    (contraction epilogue, same rows), or one beside it that reads the same
 //    values (horizontal), or opens its own.
@@ -10,8 +9,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/fusion/Grouping.h"
 
+#include "passes/fusion/InlineChoice.h"
+
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace fusec::fuse;
@@ -22,63 +22,16 @@ namespace {
 GraphTensorType typeOf(Value value) { return cast<GraphTensorType>(value.getType()); }
 } // namespace
 
-bool isIndexOnly(Operation *op) {
-  if (auto gather = dyn_cast<GatherOp>(op)) {
-    ArrayRef<Dim> dims = typeOf(gather.getTable()).getDims();
-    return dims.size() > 1 && dims[1].kind == DimKind::Paged;
-  }
-  return isa<ViewOp, ReshapeOp, WeightOp, ConstantOp>(op);
-}
-
-SmallVector<Operation *> computingProducers(Operation *op) {
-  SetVector<Operation *> found;
-  SmallVector<Value> pending(op->getOperands());
-  while (!pending.empty()) {
-    Operation *def = pending.pop_back_val().getDefiningOp();
-    if (!def)
-      continue;
-    if (isIndexOnly(def))
-      llvm::append_range(pending, def->getOperands());
-    else
-      found.insert(def);
-  }
-  return found.takeVector();
-}
-
-SmallVector<Operation *> computingUsers(Operation *op) {
-  SetVector<Operation *> found;
-  SmallVector<Operation *> pending(op->getUsers());
-  while (!pending.empty()) {
-    Operation *user = pending.pop_back_val();
-    if (isIndexOnly(user))
-      llvm::append_range(pending, user->getUsers());
-    else
-      found.insert(user);
-  }
-  return found.takeVector();
-}
-
 namespace {
 
 class Grouper {
 public:
-  Grouper(func::FuncOp function, CostModel cost) : cost(cost) {
-    for (Operation &op : function.getBody().front().without_terminator())
-      if (!isIndexOnly(&op)) {
-        position[&op] = computing.size();
-        computing.push_back(&op);
-      }
-    for (Operation *op : computing) {
-      producers[op] = computingProducers(op);
-      users[op] = computingUsers(op);
-    }
+  Grouper(func::FuncOp function, CostModel cost) : flow(function) {
+    result.inlined = chooseInlined(flow, cost, result.decisions);
   }
 
   Grouping run() {
-    for (Operation *op : llvm::reverse(computing))
-      if (auto map = dyn_cast<MapOp>(op))
-        considerInline(map);
-    for (Operation *op : computing)
+    for (Operation *op : flow.computing())
       if (!result.inlined.contains(op))
         place(op);
     orderGroups();
@@ -88,146 +41,6 @@ public:
 private:
   void decide(Operation *producer, Operation *consumer, StringRef kind, bool fused, const Twine &reason) {
     result.decisions.push_back({producer, consumer, kind.str(), fused, reason.str()});
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Recomputing elementwise ops in their readers
-  //===--------------------------------------------------------------------===//
-
-  /// Why `map` cannot be recomputed by all its readers, or nothing.
-  std::optional<std::string> inlineObstacle(MapOp map) {
-    if (users[map].empty())
-      return "nothing reads the result";
-    if (isReshaped(map.getResult()))
-      return "a reshape sees the result in memory";
-    for (Operation *user : users[map]) {
-      if (user->hasTrait<OpTrait::IsTerminator>())
-        return "the result leaves the graph";
-      if (isa<GatherOp, ScatterOp>(user))
-        return "a reader takes rows by index, which needs them in memory";
-      if (auto contract = dyn_cast<ContractOp>(user))
-        if (auto obstacle = prologueObstacle(map, contract))
-          return obstacle;
-    }
-    return std::nullopt;
-  }
-
-  /// Whether a reshape reads the value, directly or through views.
-  static bool isReshaped(Value value) {
-    return llvm::any_of(value.getUsers(), [](Operation *user) {
-      return isa<ReshapeOp>(user) || (isa<ViewOp>(user) && isReshaped(user->getResult(0)));
-    });
-  }
-
-  /// Why `map` cannot be computed tile by tile in front of a contraction.
-  std::optional<std::string> prologueObstacle(MapOp map, ContractOp contract) {
-    AffineExpr lanes = contract.getMap(2).getResults().back();
-    bool rhsHasLanes = contract.getMap(1).isFunctionOfDim(cast<AffineDimExpr>(lanes).getPosition());
-    if (computesFrom(rhsHasLanes ? contract.getRhs() : contract.getLhs(), map))
-      return "it feeds the contraction's lanes, whose tiles are read as they are stored";
-    if (!contractionsBehind(map).empty())
-      return "it follows another contraction element for element and costs nothing there";
-    if (followsReduction(map))
-      return "it shares the rows, and so the kernel, of a reduction before it";
-    return std::nullopt;
-  }
-
-  /// Whether a reduction feeds the op, directly or through per-row ops.
-  bool followsReduction(MapOp map) {
-    for (Operation *producer : producers[map]) {
-      if (isa<ReduceOp>(producer))
-        return true;
-      auto before = dyn_cast<MapOp>(producer);
-      if (before && typeOf(before.getResult()).getRank() < typeOf(map.getResult()).getRank() &&
-          followsReduction(before))
-        return true;
-    }
-    return false;
-  }
-
-  /// Tiles along a contraction's lanes: how often its row operand is computed.
-  static double laneTiles(ContractOp contract, const CostModel &m) {
-    constexpr double lanes = 64;
-    return std::max(1.0, m.elements(typeOf(contract.getResult()).getDims().take_back()) / lanes);
-  }
-
-  /// How often a reader takes the whole of what it reads.
-  static double passesOf(Operation *user, const CostModel &m) {
-    auto contract = dyn_cast<ContractOp>(user);
-    return contract ? laneTiles(contract, m) : 1.0;
-  }
-
-  /// Where the op's own inputs are read anyway by a reader, they cost nothing more there.
-  double extraInputBytes(MapOp map, Operation *user, const CostModel &model) {
-    double bytes = 0;
-    for (Value input : map.getInputs())
-      if (!llvm::is_contained(user->getOperands(), input))
-        bytes += std::min(model.bytes(typeOf(input)), model.elements(typeOf(map.getResult()).getDims()) * 4);
-    return bytes;
-  }
-
-  void considerInline(MapOp map) {
-    if (auto obstacle = inlineObstacle(map))
-      return decide(map, users[map].empty() ? map.getOperation() : users[map].front(), "inline", false, *obstacle);
-    bool epilogue = !contractionsBehind(map).empty();
-    double stored = cost.secondsPerToken([&](const CostModel &m) {
-      double own = m.bytes(typeOf(map.getResult()));
-      double inputs = 0;
-      for (Value input : map.getInputs())
-        inputs += m.bytes(typeOf(input));
-      // As an epilogue its main input stays in registers and there is no launch.
-      if (epilogue)
-        inputs -= 2 * own;
-      double reads = 0;
-      for (Operation *user : users[map])
-        reads += passesOf(user, m);
-      return Work{epilogue ? 0.0 : 1.0, own * (1.0 + reads) + inputs,
-                  m.elements(typeOf(map.getResult()).getDims()) * CostModel::operationsPerElement(map)};
-    });
-    double recomputed = cost.secondsPerToken([&](const CostModel &m) {
-      Work work;
-      for (Operation *user : users[map]) {
-        double evaluations = evaluationsIn(map, user, m);
-        work = work + Work{0, extraInputBytes(map, user, m), evaluations * CostModel::operationsPerElement(map)} *
-                          passesOf(user, m);
-      }
-      return work;
-    });
-    std::string figures =
-        llvm::formatv("recomputing costs {0:f3} us per token, storing {1:f3}", recomputed * 1e6, stored * 1e6);
-    for (Operation *user : users[map])
-      decide(map, user, isa<ContractOp>(user) ? "prologue" : "inline", recomputed < stored, figures);
-    if (recomputed < stored)
-      result.inlined.insert(map);
-  }
-
-  /// How often a reader evaluates the op: per use, once per element of the
-  /// reader, or once per row where the use is the same along the row.
-  double evaluationsIn(MapOp map, Operation *user, const CostModel &m) {
-    auto reader = dyn_cast<MapOp>(user);
-    if (!reader)
-      return m.elements(typeOf(map.getResult()).getDims());
-    double evaluations = 0;
-    ArrayRef<Dim> dims = typeOf(reader.getResult()).getDims();
-    for (auto [i, input] : llvm::enumerate(reader.getInputs())) {
-      if (!computesFrom(input, map))
-        continue;
-      bool perRow = !dims.empty() && !reader.getMap(i).isFunctionOfDim(dims.size() - 1);
-      evaluations += m.elements(perRow ? dims.drop_back() : dims);
-    }
-    return evaluations;
-  }
-
-  /// Whether a value is the op's result seen through index-only ops.
-  static bool computesFrom(Value value, Operation *op) {
-    while (Operation *def = value.getDefiningOp()) {
-      if (def == op)
-        return true;
-      if (!isIndexOnly(def) || def->getNumOperands() == 0)
-        return false;
-      value = def->getOperand(0);
-    }
-    return false;
   }
 
   //===--------------------------------------------------------------------===//
@@ -245,7 +58,7 @@ private:
       if (isa<ContractOp>(def) || (isa<MapOp>(def) && kindOf(def) == GroupKind::Contract))
         found.push_back(def);
     }
-    llvm::sort(found, [&](Operation *a, Operation *b) { return position[a] > position[b]; });
+    llvm::sort(found, [&](Operation *a, Operation *b) { return flow.position(a) > flow.position(b); });
     return found;
   }
 
@@ -263,7 +76,7 @@ private:
       Step step = pending.pop_back_val();
       Operation *current = step.getPointer();
       bool outside = step.getInt();
-      for (Operation *producer : producers[current]) {
+      for (Operation *producer : flow.producers(current)) {
         auto it = result.groupOf.find(producer);
         bool member = it != result.groupOf.end() && it->second == g;
         if (member && outside)
@@ -272,27 +85,6 @@ private:
         if (Step next(producer, left); seen.insert(next).second)
           pending.push_back(next);
       }
-    }
-    return false;
-  }
-
-  /// Whether `op` reads a result of group `g` at other coordinates than the kernel has at hand.
-  bool readsOutOfPlace(Operation *op, int g) {
-    auto map = dyn_cast<MapOp>(op);
-    if (!map)
-      return false;
-    for (auto [i, input] : llvm::enumerate(map.getInputs())) {
-      Operation *def = input.getDefiningOp();
-      auto it = def ? result.groupOf.find(def) : result.groupOf.end();
-      if (it == result.groupOf.end() || it->second != g)
-        continue;
-      unsigned rank = typeOf(input).getRank(), dims = map.getMap(i).getNumDims();
-      AffineMap inPlace =
-          AffineMap::getMultiDimIdentityMap(dims, map.getContext()).getMajorSubMap(std::min(rank, dims));
-      bool isKept =
-          result.groups[g].kind == GroupKind::Contract || isa<ReduceOp>(def); // others are computed again anywhere
-      if (isKept && map.getMap(i) != inPlace)
-        return true;
     }
     return false;
   }
@@ -342,15 +134,11 @@ private:
 
   bool joinEpilogue(MapOp map) {
     SmallVector<Operation *> behind = contractionsBehind(map);
-    for (Operation *p : producers[map])
+    for (Operation *p : flow.producers(map))
       if (isa<ContractOp>(p) && !llvm::is_contained(behind, p))
         decide(p, map, "epilogue", false, "the op does not read the contraction's result element for element");
     for (Operation *producer : behind) {
       int g = result.groupOf[producer];
-      if (readsOutOfPlace(map, g)) {
-        decide(producer, map, "epilogue", false, "the op also reads the contraction at other coordinates");
-        continue;
-      }
       mergeSideBySide(map, g);
       if (returnsThroughOthers(map, g)) {
         decide(producer, map, "epilogue", false, "another input depends on this kernel through a different one");
@@ -369,12 +157,12 @@ private:
 
   /// Moves other contractions that `map` reads into group `g` when their iteration space is the same.
   void mergeSideBySide(MapOp map, int g) {
-    for (Operation *producer : producers[map]) {
+    for (Operation *producer : flow.producers(map)) {
       auto other = dyn_cast<ContractOp>(producer);
       if (!other || result.groupOf[other] == g || !contractOf(g))
         continue;
       int old = result.groupOf[other];
-      bool alone = result.groups[old].ops.size() == 1 && users[other].size() == 1;
+      bool alone = result.groups[old].ops.size() == 1 && flow.users(other).size() == 1;
       if (!alone || !sameSpace(contractOf(g), other)) {
         decide(other, map, "side-by-side", false, "the contractions differ in rows, shape or storage");
         continue;
@@ -465,10 +253,6 @@ private:
         decide(producer, op, "row", false, "the kernels number their programs by different dimensions");
         continue;
       }
-      if (readsOutOfPlace(op, g)) {
-        decide(producer, op, "row", false, "the op reads the reduction of another row");
-        continue;
-      }
       if (returnsThroughOthers(op, g)) {
         decide(producer, op, "row", false, "another input depends on this kernel through a different one");
         continue;
@@ -489,14 +273,14 @@ private:
     SetVector<Operation *> found;
     SmallVector<Operation *> pending = {op};
     while (!pending.empty())
-      for (Operation *producer : producers[pending.pop_back_val()]) {
+      for (Operation *producer : flow.producers(pending.pop_back_val())) {
         if (result.inlined.contains(producer))
           pending.push_back(producer);
         else
           found.insert(producer);
       }
     SmallVector<Operation *> list = found.takeVector();
-    llvm::sort(list, [&](Operation *a, Operation *b) { return position[a] > position[b]; });
+    llvm::sort(list, [&](Operation *a, Operation *b) { return flow.position(a) > flow.position(b); });
     return list;
   }
 
@@ -548,7 +332,7 @@ private:
     }
     result.groups = std::move(ordered);
     for (auto [g, group] : llvm::enumerate(result.groups)) {
-      llvm::sort(group.ops, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+      llvm::sort(group.ops, [&](Operation *a, Operation *b) { return flow.position(a) < flow.position(b); });
       for (Operation *op : group.ops)
         result.groupOf[op] = g;
     }
@@ -562,11 +346,8 @@ private:
     return true;
   }
 
-  CostModel cost;
+  DataFlow flow;
   Grouping result;
-  SmallVector<Operation *> computing;
-  llvm::DenseMap<Operation *, size_t> position;
-  llvm::DenseMap<Operation *, SmallVector<Operation *>> producers, users;
 };
 
 } // namespace

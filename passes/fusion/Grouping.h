@@ -13,6 +13,8 @@
 
 #include "ir/fuse/FuseDialect.h"
 #include "passes/fusion/Cost.h"
+#include "passes/fusion/DataFlow.h"
+#include "passes/fusion/Decision.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -27,30 +29,12 @@ struct Group {
   llvm::SmallVector<mlir::Operation *> ops; ///< Members in graph order.
 };
 
-/// One edge looked at. `fused` with the seconds saved per token, or the reason against.
-struct Decision {
-  mlir::Operation *producer = nullptr;
-  mlir::Operation *consumer = nullptr;
-  std::string kind; ///< epilogue, prologue, row, inline, horizontal
-  bool fused = false;
-  std::string reason;
-};
-
 struct Grouping {
   std::vector<Group> groups;                        ///< In an order that respects all dependences.
   llvm::DenseMap<mlir::Operation *, int> groupOf;   ///< Index into `groups`.
   llvm::SmallPtrSet<mlir::Operation *, 16> inlined; ///< Recomputed in each consumer's kernel.
   std::vector<Decision> decisions;
 };
-
-/// Views, reshapes, stored tensors and gathers of paged caches compute nothing:
-/// they become index maps of whoever reads them.
-bool isIndexOnly(mlir::Operation *op);
-
-/// The ops that produce what `op` reads, looking through index-only ops.
-llvm::SmallVector<mlir::Operation *> computingProducers(mlir::Operation *op);
-/// The ops that read `op`'s results, looking through index-only ops.
-llvm::SmallVector<mlir::Operation *> computingUsers(mlir::Operation *op);
 
 /// Groups every computing op of the function.
 Grouping group(mlir::func::FuncOp function, CostModel cost);
