@@ -9,10 +9,14 @@ if [[ ! -e $here/../../../shared/data/models/stories260K/stories260K-f32.gguf ]]
   echo "no stories260K model beside the repository" && exit 77
 fi
 if ! "$python" -c 'import numpy, gguf, safetensors' 2>/dev/null; then
-  venv=$out/../venv
-  mkdir -p "$out"
+  venv=$(dirname "$out")/venv
+  mkdir -p "$(dirname "$out")"
   [[ -x $venv/bin/pip ]] || "$python" -m venv "$venv" || exit 77
   "$venv/bin/pip" install -q --retries 1 --disable-pip-version-check 'numpy>=1.26' gguf==0.19.0 safetensors==0.8.0 || exit 77
   python=$venv/bin/python
 fi
-"$python" "$here/../../tools/scripts/make_stories_models.py" --out "$out"
+# Published whole, so that nobody finds half of the models.
+rm -rf "$out.new"
+"$python" "$here/../../tools/scripts/make_stories_models.py" --out "$out.new"
+rm -rf "$out"
+mv "$out.new" "$out"
