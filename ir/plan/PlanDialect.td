@@ -88,6 +88,9 @@ def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
 def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"ProgramOp">]> {
   let summary = "Runs a kernel on buffers, after all launches before it";
   let description = [{
+    `name` and `ops` are the model's names of what the launch computes: the last
+    of the graph ops fused into the kernel, and all of them.
+
     Constraints:
     - C1: `kernel` names a `plan.kernel` of the module; each of its variants takes these buffer types.
 
@@ -95,7 +98,7 @@ def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"ProgramOp">]> {
     plan.launch @k0(%x, %y) "blk.0.attn_norm" : !tile.buffer<[ragged(T), 64], f32>, !tile.buffer<[ragged(T), 64], f32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Tile_AnyBuffer>:$buffers, StrAttr:$name);
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Tile_AnyBuffer>:$buffers, StrAttr:$name, OptionalAttr<StrArrayAttr>:$ops);
   let assemblyFormat = "$kernel `(` $buffers `)` $name attr-dict `:` type($buffers)";
 }
 

@@ -17,8 +17,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
   let summary = "A grid of independent programs over buffers";
   let description = [{
     The body runs once per grid point, in any order and on any thread; no two
-    programs write the same element. Block arguments are the buffers. `ops`
-    lists the locations' names of the graph ops fused into it; `schedule`
+    programs write the same element. Block arguments are the buffers. `schedule`
     records the choices (rows, lanes, step, stage, accumulators) for readers.
 
     Constraints:
@@ -38,7 +37,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$grid, OptionalAttr<DictionaryAttr>:$schedule, OptionalAttr<StrArrayAttr>:$ops);
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$grid, OptionalAttr<DictionaryAttr>:$schedule);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `grid` $grid attr-dict-with-keyword $body";
   let hasVerifier = 1;

@@ -197,8 +197,8 @@ public:
       names.push_back(builder.getStringAttr(fusec::opName(op)));
     Location loc = group.ops.back()->getLoc();
     launches.setInsertionPointToEnd(&program.getBody().front());
-    auto op = plan::LaunchOp::create(launches, loc, kernel, args, builder.getStringAttr(fusec::modelName(loc)));
-    op->setAttr("ops", builder.getArrayAttr(names));
+    plan::LaunchOp::create(launches, loc, kernel, args, builder.getStringAttr(fusec::modelName(loc)),
+                           builder.getArrayAttr(names));
   }
 
 private:

@@ -277,7 +277,7 @@ tile::KernelOp createKernel(OpBuilder &builder, Location loc, StringRef name, Ar
   SmallVector<Attribute> axes;
   for (auto &[dim, size] : grid)
     axes.push_back(tile::AxisAttr::get(builder.getContext(), dim, size));
-  auto kernel = tile::KernelOp::create(builder, loc, name, builder.getArrayAttr(axes), schedule, ArrayAttr());
+  auto kernel = tile::KernelOp::create(builder, loc, name, builder.getArrayAttr(axes), schedule);
   Block &block = kernel.getBody().emplaceBlock();
   builder.setInsertionPointToEnd(&block);
   auto end = tile::ReturnOp::create(builder, loc);

@@ -29,7 +29,6 @@ public:
 
   mlir::ModuleOp module() { return *graph; }
   const models::Model &model() const { return *source; }
-  bool isAtPlan() const { return done == Phase::Plan; }
 
 private:
   Status openIR();

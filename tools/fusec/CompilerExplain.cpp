@@ -57,8 +57,8 @@ llvm::MapVector<llvm::StringRef, KernelRow> kernelRows(llvm::ArrayRef<LaunchTraf
     plan::LaunchOp op = launch.launch;
     KernelRow &row = rows[op.getKernel()];
     if (row.launches++ == 0)
-      if (auto names = op->getAttrOfType<mlir::ArrayAttr>("ops"))
-        for (auto name : names.getAsRange<mlir::StringAttr>())
+      if (op.getOps())
+        for (auto name : op.getOps()->getAsRange<mlir::StringAttr>())
           row.ops.push_back(withoutLayer(name));
     row.read += launch.readBytes;
     row.written += launch.writtenBytes;

@@ -22,10 +22,9 @@ tile.kernel @elementwise grid [#tile.axis<[ragged(T)] by 1>, #tile.axis<[64] by 
 }
 
 // CHECK: tile.kernel @product
-// CHECK-SAME: ops = ["blk.0.attn_q.weight"]
 // CHECK-SAME: schedule = {rows = 2 : i64}
 tile.kernel @product grid [#tile.axis<[ragged(T)] by 2>, #tile.axis<[960] by 16>]
-    attributes {ops = ["blk.0.attn_q.weight"], schedule = {rows = 2 : i64}} {
+    attributes {schedule = {rows = 2 : i64}} {
 // CHECK-NEXT: !tile.buffer<[960, 576], f32, panel, q4_1>
 ^bb0(%x: !tile.buffer<[ragged(T), 576], f32>, %w: !tile.buffer<[960, 576], f32, panel, q4_1>, %y: !tile.buffer<[ragged(T), 960], f32>):
   %t = tile.origin 0
