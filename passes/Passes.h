@@ -3,16 +3,24 @@
 
 #include "mlir/Pass/Pass.h"
 
+#include <memory>
+
 namespace mlir {
 class ModuleOp;
 }
 
 namespace fusec {
 
+class FusionControl;
+
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
+
+/// The fusing passes, asking `control` for each fusion; null: the cost model decides alone.
+std::unique_ptr<mlir::Pass> createFuseDerivePass(std::shared_ptr<FusionControl> control);
+std::unique_ptr<mlir::Pass> createFuseFormGroupsPass(std::shared_ptr<FusionControl> control);
 
 } // namespace fusec

@@ -43,6 +43,17 @@ def FuseMergeContractionsPass : Pass<"fuse-merge-contractions", "::mlir::ModuleO
 // Fusion: fuse to grouped fuse
 //===----------------------------------------------------------------------===//
 
+def FuseDerivePass : Pass<"fuse-derive", "::mlir::ModuleOp"> {
+  let summary = "Finds reductions that can share one loop though one needs the other's result";
+  let description = [{
+    A reduction `B` whose elements use the result of a reduction `A` over the
+    same dimension runs in the same loop when its partial result can be repaired
+    as `A`'s changes. The algebra of the maps between them decides, never a name
+    or a shape of the graph. Every pair looked at ends in one remark of the
+    category `fusion`, which names the obligation that failed if one did.
+  }];
+}
+
 def FuseFormGroupsPass : Pass<"fuse-form-groups", "::mlir::ModuleOp"> {
   let summary = "Decides which ops share a kernel, by cost";
   let description = [{

@@ -16,6 +16,7 @@ namespace {
 constexpr PhaseInfo phaseTable[] = {
     {Phase::Import, "import", "the model's graph with named ops, as the importer wrote it"},
     {Phase::Primitives, "primitives", "the graph in primitives, simplified"},
+    {Phase::Derived, "derived", "the graph with dependent reductions marked to share one loop"},
     {Phase::Groups, "groups", "the graph with every computing op assigned to a kernel"},
     {Phase::Plan, "plan", "tile kernels and the program that launches them"},
 };
@@ -61,8 +62,11 @@ void buildPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options) 
     return;
   case Phase::Primitives:
     return buildPrimitives(pm);
+  case Phase::Derived:
+    pm.addPass(createFuseDerivePass(options.fusion));
+    return;
   case Phase::Groups:
-    pm.addPass(createFuseFormGroupsPass());
+    pm.addPass(createFuseFormGroupsPass(options.fusion));
     return;
   case Phase::Plan:
     return buildPlan(pm, options);

@@ -1,17 +1,20 @@
 //===- Pipelines.h - the phases of a compilation -----------------------------------===//
 #pragma once
 
+#include "passes/fusion/FusionControl.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <memory>
 #include <optional>
 
 namespace fusec {
 
 /// The phases in order. `--compile-to=PHASE` stops after one and writes its IR;
 /// `--compile-from=PHASE` starts from IR that one left.
-enum class Phase { Import, Primitives, Groups, Plan };
+enum class Phase { Import, Primitives, Derived, Groups, Plan };
 
 struct PhaseInfo {
   Phase phase;
@@ -26,6 +29,8 @@ std::optional<Phase> phaseByName(llvm::StringRef name);
 struct PipelineOptions {
   int64_t registers = 32; ///< Vector registers of the target level.
   int64_t page = 64;      ///< Positions per cache page.
+  /// Asked for every fusion; shared by the phases of one compilation. Null: the cost model decides alone.
+  std::shared_ptr<FusionControl> fusion = nullptr;
 };
 
 /// Appends the passes that lead from the phase before `phase` to `phase`.

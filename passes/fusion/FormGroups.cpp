@@ -1,5 +1,6 @@
 //===- FormGroups.cpp - writes the grouping into the graph ---------------------===//
 #include "passes/Passes.h"
+#include "passes/fusion/FusionControl.h"
 #include "passes/fusion/Grouping.h"
 #include "passes/fusion/Remark.h"
 #include "passes/report/OpName.h"
@@ -15,10 +16,13 @@ namespace {
 
 struct FuseFormGroups : fusec::impl::FuseFormGroupsPassBase<FuseFormGroups> {
   using FuseFormGroupsPassBase::FuseFormGroupsPassBase;
+  explicit FuseFormGroups(std::shared_ptr<fusec::FusionControl> control) : control(std::move(control)) {}
 
   void runOnOperation() override {
+    if (!control)
+      control = std::make_shared<fusec::FusionControl>(fusec::FusionOptions());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      fusec::Grouping grouping = fusec::group(function, fusec::CostModel(tokens, context));
+      fusec::Grouping grouping = fusec::group(function, fusec::CostModel(tokens, context), *control);
       annotate(grouping);
       for (const fusec::Decision &decision : grouping.decisions)
         report(decision);
@@ -45,6 +49,12 @@ struct FuseFormGroups : fusec::impl::FuseFormGroupsPassBase<FuseFormGroups> {
     else
       fusec::missedFusion(loc, d.kind, text);
   }
+
+  std::shared_ptr<fusec::FusionControl> control;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> fusec::createFuseFormGroupsPass(std::shared_ptr<FusionControl> control) {
+  return std::make_unique<FuseFormGroups>(std::move(control));
+}

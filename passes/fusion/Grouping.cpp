@@ -26,8 +26,8 @@ namespace {
 
 class Grouper {
 public:
-  Grouper(func::FuncOp function, CostModel cost) : flow(function) {
-    result.inlined = chooseInlined(flow, cost, result.decisions);
+  Grouper(func::FuncOp function, CostModel cost, FusionControl &control) : flow(function), control(control) {
+    result.inlined = chooseInlined(flow, cost, control, result.decisions);
   }
 
   Grouping run() {
@@ -41,6 +41,13 @@ public:
 private:
   void decide(Operation *producer, Operation *consumer, StringRef kind, bool fused, const Twine &reason) {
     result.decisions.push_back({producer, consumer, kind.str(), fused, reason.str()});
+  }
+
+  /// A legal fusion that the cost model wants: taken unless the user says otherwise.
+  bool take(Operation *producer, Operation *consumer, StringRef kind, const Twine &reason) {
+    bool taken = control.take({kind, producer, consumer}, true);
+    decide(producer, consumer, kind, taken, taken ? reason : "legal, but switched off by the fusion plan or limit");
+    return taken;
   }
 
   //===--------------------------------------------------------------------===//
@@ -148,7 +155,8 @@ private:
         decide(producer, map, "epilogue", false, "the op also reads other elements of what this kernel computes");
         continue;
       }
-      decide(producer, map, "epilogue", true, "saves a launch and one pass over the result");
+      if (!take(producer, map, "epilogue", "saves a launch and one pass over the result"))
+        continue;
       join(map, g);
       return true;
     }
@@ -167,9 +175,10 @@ private:
         decide(other, map, "side-by-side", false, "the contractions differ in rows, shape or storage");
         continue;
       }
+      if (!take(other, map, "side-by-side", "same rows and shape: one pass over the activation"))
+        continue;
       result.groups[old].ops.clear();
       join(other, g);
-      decide(other, map, "side-by-side", true, "same rows and shape: one pass over the activation");
     }
   }
 
@@ -261,7 +270,8 @@ private:
         decide(producer, op, "row", false, "the op reads other rows of what this kernel computes");
         continue;
       }
-      decide(producer, op, "row", true, "same rows: saves a launch and keeps the row in cache");
+      if (!take(producer, op, "row", "same rows: saves a launch and keeps the row in cache"))
+        continue;
       join(op, g);
       return true;
     }
@@ -294,7 +304,8 @@ private:
         continue;
       if (returnsThroughOthers(op, g) || dependsOn(op, g))
         continue;
-      decide(group.ops.back(), op, "horizontal", true, "same shape and inputs: saves a launch");
+      if (!take(group.ops.back(), op, "horizontal", "same shape and inputs: saves a launch"))
+        continue;
       join(op, g);
       return true;
     }
@@ -347,11 +358,14 @@ private:
   }
 
   DataFlow flow;
+  FusionControl &control;
   Grouping result;
 };
 
 } // namespace
 
-Grouping group(func::FuncOp function, CostModel cost) { return Grouper(function, cost).run(); }
+Grouping group(func::FuncOp function, CostModel cost, FusionControl &control) {
+  return Grouper(function, cost, control).run();
+}
 
 } // namespace fusec

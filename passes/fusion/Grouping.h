@@ -15,6 +15,7 @@
 #include "passes/fusion/Cost.h"
 #include "passes/fusion/DataFlow.h"
 #include "passes/fusion/Decision.h"
+#include "passes/fusion/FusionControl.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -36,7 +37,7 @@ struct Grouping {
   std::vector<Decision> decisions;
 };
 
-/// Groups every computing op of the function.
-Grouping group(mlir::func::FuncOp function, CostModel cost);
+/// Groups every computing op of the function; each legal fusion is asked for at `control`.
+Grouping group(mlir::func::FuncOp function, CostModel cost, FusionControl &control);
 
 } // namespace fusec

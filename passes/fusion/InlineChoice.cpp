@@ -20,8 +20,8 @@ GraphTensorType typeOf(Value value) { return cast<GraphTensorType>(value.getType
 
 class InlineChooser {
 public:
-  InlineChooser(const DataFlow &flow, CostModel cost, std::vector<Decision> &decisions)
-      : flow(flow), cost(cost), decisions(decisions) {}
+  InlineChooser(const DataFlow &flow, CostModel cost, FusionControl &control, std::vector<Decision> &decisions)
+      : flow(flow), cost(cost), control(control), decisions(decisions) {}
 
   /// Back to front, so that a reader's place is open while its inputs are weighed.
   llvm::SmallPtrSet<Operation *, 16> run() {
@@ -146,9 +146,12 @@ private:
     });
     std::string figures =
         llvm::formatv("recomputing costs {0:f3} us per token, storing {1:f3}", recomputed * 1e6, stored * 1e6);
+    auto kindFor = [](Operation *user) { return isa<ContractOp>(user) ? "prologue" : "inline"; };
+    Operation *first = flow.users(map).front();
+    bool taken = control.take({kindFor(first), map, first}, recomputed < stored);
     for (Operation *user : flow.users(map))
-      decide(map, user, isa<ContractOp>(user) ? "prologue" : "inline", recomputed < stored, figures);
-    if (recomputed < stored)
+      decide(map, user, kindFor(user), taken, figures);
+    if (taken)
       inlined.insert(map);
   }
 
@@ -171,15 +174,16 @@ private:
 
   const DataFlow &flow;
   CostModel cost;
+  FusionControl &control;
   std::vector<Decision> &decisions;
   llvm::SmallPtrSet<Operation *, 16> inlined;
 };
 
 } // namespace
 
-llvm::SmallPtrSet<Operation *, 16> chooseInlined(const DataFlow &flow, CostModel cost,
+llvm::SmallPtrSet<Operation *, 16> chooseInlined(const DataFlow &flow, CostModel cost, FusionControl &control,
                                                  std::vector<Decision> &decisions) {
-  return InlineChooser(flow, cost, decisions).run();
+  return InlineChooser(flow, cost, control, decisions).run();
 }
 
 } // namespace fusec

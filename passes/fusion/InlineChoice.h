@@ -4,6 +4,7 @@
 #include "passes/fusion/Cost.h"
 #include "passes/fusion/DataFlow.h"
 #include "passes/fusion/Decision.h"
+#include "passes/fusion/FusionControl.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -14,7 +15,7 @@ namespace fusec {
 /// The elementwise ops that every reader computes again for itself, because all
 /// readers can and that costs less than storing the result. Each choice is
 /// added to `decisions`.
-llvm::SmallPtrSet<mlir::Operation *, 16> chooseInlined(const DataFlow &flow, CostModel cost,
+llvm::SmallPtrSet<mlir::Operation *, 16> chooseInlined(const DataFlow &flow, CostModel cost, FusionControl &control,
                                                        std::vector<Decision> &decisions);
 
 } // namespace fusec

@@ -72,8 +72,9 @@ using DecisionKey = std::tuple<bool, std::string, std::string, std::string, std:
 /// Decisions with layer numbers removed, and how often each occurs.
 std::map<DecisionKey, int64_t> countDecisions(mlir::ModuleOp primitives) {
   std::map<DecisionKey, int64_t> counts;
+  FusionControl control{FusionOptions()};
   for (auto function : primitives.getOps<mlir::func::FuncOp>())
-    for (const Decision &d : group(function, CostModel(256, 512)).decisions)
+    for (const Decision &d : group(function, CostModel(256, 512), control).decisions)
       ++counts[{d.fused, d.kind, withoutLayer(opName(d.producer)), withoutLayer(opName(d.consumer)), d.reason}];
   return counts;
 }
@@ -160,7 +161,7 @@ Result<std::string> explainModel(const ExplainOptions &options) {
   compile.model = options.model;
   Compilation compilation(compile);
   FUSEC_RETURN_IF_ERROR(compilation.open());
-  FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Primitives, {}));
+  FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Derived, {}));
   std::map<DecisionKey, int64_t> decisions = countDecisions(compilation.module());
   FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Groups, {}));
   std::string level = options.levels.empty() ? defaultLevel() : options.levels.front();

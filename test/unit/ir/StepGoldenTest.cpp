@@ -124,14 +124,14 @@ TEST_P(StepGoldenTest, EveryLevelGivesNumpysLogits) {
   lower({Phase::Primitives});
   const Values primitives = graphLogits(Precision::F64);
   EXPECT_LE(largestDifference(primitives, graph), constantTolerance);
-  lower({Phase::Groups, Phase::Plan});
+  lower({Phase::Derived, Phase::Groups, Phase::Plan});
   EXPECT_LE(largestDifference(planLogits(Precision::F64, ids.size()), primitives), f64Tolerance);
   EXPECT_LE(largestDifference(planLogits(Precision::F64, 3), primitives), f64Tolerance);
 }
 
 /// Exact plan steps give one set of bits, however the tokens are cut into steps.
 TEST_P(StepGoldenTest, ChunksDoNotChangeABitOfThePlan) {
-  lower({Phase::Primitives, Phase::Groups, Phase::Plan});
+  lower({Phase::Primitives, Phase::Derived, Phase::Groups, Phase::Plan});
   const Values whole = planLogits(Precision::Exact, ids.size());
   EXPECT_EQ(planLogits(Precision::Exact, 1), whole);
   EXPECT_EQ(planLogits(Precision::Exact, 3), whole);

@@ -78,7 +78,7 @@ Status CompiledGraph::compile(const std::string &text, std::string_view level) {
 Status CompiledGraph::lower(std::string_view level) {
   lowered = graph->clone();
   mlir::PassManager passes(&context);
-  for (Phase phase : {Phase::Primitives, Phase::Groups, Phase::Plan})
+  for (Phase phase : {Phase::Primitives, Phase::Derived, Phase::Groups, Phase::Plan})
     buildPhase(passes, phase, {registersOf(level), pageTokens});
   if (failed(passes.run(*lowered)))
     return invalidArgument("the passes fail");
