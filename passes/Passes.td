@@ -106,6 +106,26 @@ def PlanMemoryPass : Pass<"plan-memory", "::mlir::ModuleOp"> {
 // Verify
 //===----------------------------------------------------------------------===//
 
+def PerturbRoundingPass : Pass<"perturb-rounding", "::mlir::ModuleOp"> {
+  let summary = "Moves every value by about what rounding does to it";
+  let description = [{
+    A probe for `fusec verify`, never part of a compilation. Every f32 value
+    that an op computes is multiplied by `1 + s * d`, where `s` is a fixed
+    pseudo-random sign per element and `d` is the unit roundoff 2^-24 times the
+    square root of the number of terms in the longest sum that reads it (at
+    least 2^-23). How far the results move shows how far rounding alone can move them.
+
+    ```mlir
+    %y = fuse.map(%x, ...)
+    // becomes, for every reader
+    %p = fuse.map(%y) { (1 + s(i, j) * d) * y }
+    ```
+  }];
+  let options = [
+    Option<"context", "context", "int64_t", "1024", "terms of a sum over cached positions">
+  ];
+}
+
 def VerifyFusePass : Pass<"verify-fuse", "::mlir::ModuleOp"> {
   let summary = "Checks that only primitives of fuse are left";
 }
@@ -116,6 +136,33 @@ def VerifyPlanPass : Pass<"verify-plan", "::mlir::ModuleOp"> {
     Every launch names a kernel whose variants take its buffers; every activation
     is written before it is read; buffers that share a slot have disjoint lifetimes.
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Extend: what users add
+//===----------------------------------------------------------------------===//
+
+def FuseApplyRulesPass : Pass<"fuse-apply-rules", "::mlir::ModuleOp"> {
+  let summary = "Rewrites the graph by the rules of a file";
+  let description = [{
+    Applies the rules of each file, the one of the highest benefit first, until
+    none matches. Rules with `at = "fusion"` are left to `fuse-place-hints`. A
+    rule whose result does not verify, or that never ends, is an error that
+    names it. See docs/extending/rules.md.
+  }];
+  let options = [ListOption<"files", "files", "std::string", "rule files (.pdl), applied in order">];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
+}
+
+def FusePlaceHintsPass : Pass<"fuse-place-hints", "::mlir::ModuleOp"> {
+  let summary = "Marks ops with what the rules of a file say about their fusion";
+  let description = [{
+    Removes all hints, then runs each rule with `at = "fusion"` once at every
+    op. A hint is an attribute of the ops it speaks about and binds the passes
+    that fuse: `keep_apart`, `force_group`, `force_inline`, `keep_stored`.
+  }];
+  let options = [ListOption<"files", "files", "std::string", "rule files (.pdl)">];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 
 #endif

@@ -73,12 +73,12 @@ void buildPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options) 
   }
 }
 
-void registerPassesAndPipelines() {
+void registerPassesAndPipelines(const PipelineOptions &options) {
   registerFusecPasses();
   for (const PhaseInfo &row : phases())
     if (row.phase != Phase::Import)
       PassPipelineRegistration<>(("fusec-" + row.name).str(), row.description,
-                                 [phase = row.phase](OpPassManager &pm) { buildPhase(pm, phase, PipelineOptions()); });
+                                 [phase = row.phase, options](OpPassManager &pm) { buildPhase(pm, phase, options); });
 }
 
 } // namespace fusec

@@ -36,7 +36,7 @@ struct PipelineOptions {
 /// Appends the passes that lead from the phase before `phase` to `phase`.
 void buildPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options);
 
-/// Registers every pass, and each phase as the pipeline `fusec-<phase>`.
-void registerPassesAndPipelines();
+/// Registers every pass, and each phase as the pipeline `fusec-<phase>` with these options.
+void registerPassesAndPipelines(const PipelineOptions &options = {});
 
 } // namespace fusec

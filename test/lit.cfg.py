@@ -52,3 +52,4 @@ if os.path.isfile(stories):
     config.available_features.add("stories")
     config.substitutions.append(("%stories", os.path.abspath(stories)))
 config.substitutions.append(("%golden", os.path.join(source_root, "golden")))
+config.substitutions.append(("%examples", os.path.abspath(os.path.join(source_root, "../examples"))))

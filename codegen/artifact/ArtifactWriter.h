@@ -28,9 +28,18 @@ struct TargetPlan {
   std::vector<CompiledKernel> kernels; ///< In module order.
 };
 
+/// Something of the user's that took part in the compilation.
+struct UsedExtension {
+  std::string kind;    ///< "rules" or "plugin".
+  std::string name;    ///< The rule file's, or what the plugin calls itself.
+  std::string version; ///< The plugin's; empty for rules.
+  std::string digest;  ///< Of the file's content.
+};
+
 struct ArtifactOptions {
   std::string version;                  ///< fusec's version, for the manifest.
   std::string digest;                   ///< Identifies the model's content.
+  std::vector<UsedExtension> extensions;
   std::function<void(double)> progress; ///< 0 to 1, on the calling thread; may be empty.
 };
 

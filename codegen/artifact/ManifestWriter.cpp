@@ -40,7 +40,7 @@ json modelOf(const models::ModelConfig &config, int64_t bytes, const ArtifactOpt
 }
 
 std::string elementName(tile::BufferType type) {
-  if (type.getLayout() == tile::Layout::Panel)
+  if (type.getStorage() && (type.getLayout() == tile::Layout::Panel || type.isPaged()))
     return std::string(info(*type.getStorage()).name);
   if (type.getElementType().isInteger(32))
     return "i32";
@@ -48,7 +48,21 @@ std::string elementName(tile::BufferType type) {
 }
 
 int64_t pageBytes(tile::BufferType type, int64_t page) {
-  return page * type.getDims()[2].size * type.getDims()[3].size * type.getElementType().getIntOrFloatBitWidth() / 8;
+  return page * type.getDims()[2].size * type.getDims()[3].size * type.getElementBytes();
+}
+
+llvm::SmallVector<tile::BufferType> cacheTypes(plan::ProgramOp program) {
+  llvm::SmallVector<tile::BufferType> types;
+  for (auto buffer : program.getOps<plan::BufferOp>())
+    if (buffer.getKind() == plan::BufferKind::Cache)
+      types.push_back(mlir::cast<tile::BufferType>(buffer.getType()));
+  return types;
+}
+
+/// How caches are stored; one type, which the runtime checks.
+std::string cacheDtype(plan::ProgramOp program) {
+  llvm::SmallVector<tile::BufferType> types = cacheTypes(program);
+  return types.empty() ? "f32" : elementName(types.front());
 }
 
 json bufferOf(plan::BufferOp buffer, int64_t page, const llvm::DenseMap<mlir::Operation *, WeightRange> &weights) {
@@ -90,6 +104,17 @@ json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols,
   return row;
 }
 
+json extensionsOf(const std::vector<UsedExtension> &extensions) {
+  json rows = json::array();
+  for (const UsedExtension &used : extensions) {
+    json row = {{"kind", used.kind}, {"name", used.name}, {"digest", used.digest}};
+    if (!used.version.empty())
+      row["version"] = used.version;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 json targetOf(const TargetPlan &target) {
   mlir::SymbolTable symbols(target.module);
   json kernels = json::object();
@@ -104,17 +129,27 @@ json targetOf(const TargetPlan &target) {
 
 } // namespace
 
+int64_t pageStride(mlir::ModuleOp module) {
+  int64_t bytes = 0;
+  for (auto program : module.getOps<plan::ProgramOp>())
+    for (tile::BufferType type : cacheTypes(program))
+      bytes += pageBytes(type, static_cast<int64_t>(program.getPage()));
+  return bytes;
+}
+
 std::vector<std::string> symbolOrder() { return {"T", "S", "B", "R", "C"}; }
 
 json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::ArrayRef<TargetPlan> targets,
                 const llvm::DenseMap<mlir::Operation *, WeightRange> &weights, const ArtifactOptions &options) {
   auto program = *mlir::ModuleOp(targets.front().module).getOps<plan::ProgramOp>().begin();
   auto page = static_cast<int64_t>(program.getPage());
-  json manifest = {{"format", 1},
+  json manifest = {{"format", 2},
                    {"fusec", options.version},
                    {"model", modelOf(config, modelBytes, options)},
                    {"symbols", symbolOrder()},
-                   {"kv", {{"page_tokens", page}, {"dtype", "f32"}, {"layers", config.layers}}}};
+                   {"kv", {{"page_tokens", page}, {"dtype", cacheDtype(program)}, {"layers", config.layers}}}};
+  if (!options.extensions.empty())
+    manifest["extensions"] = extensionsOf(options.extensions);
   manifest["numerics"] = json::array();
   if (auto contracts = program->getAttrOfType<mlir::ArrayAttr>("numerics"))
     for (auto contract : contracts.getAsRange<mlir::StringAttr>())

@@ -13,6 +13,10 @@ namespace fusec::codegen {
 /// The order in which kernels get the sizes of a step.
 std::vector<std::string> symbolOrder();
 
+/// Bytes from a page of a cache to its next in a plan's module: the pages of all caches lie side by side. 0 without
+/// caches.
+int64_t pageStride(mlir::ModuleOp module);
+
 /// The manifest of a plan; `weights` has a range for every weight and constant.
 nlohmann::ordered_json manifestOf(const models::ModelConfig &config, int64_t modelBytes,
                                   llvm::ArrayRef<TargetPlan> targets,

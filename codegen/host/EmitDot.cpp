@@ -90,7 +90,9 @@ void KernelEmitter::emitDot(DotOp op) {
     tasks.push_back({dot, dotOperand(dot.getRhs()), pieces(dot.getAcc())});
   bool isStreamed = isStream(op);
   int64_t perRow = shape.piecesPerRow(), columns = perRow * tasks.size();
-  int64_t group = isStreamed ? level.decodedAtOnce : columns;
+  // As many columns at a time as the registers hold the sums of, with a row of the rhs and the lhs element.
+  int64_t fitting = std::max<int64_t>(1, (level.registers - 1) / (shape.rows + 1));
+  int64_t group = isStreamed ? level.decodedAtOnce : std::min(columns, fitting);
   for (DotTask &task : tasks)
     if (isStreamed && task.rhs.load)
       emitPrefetch(*task.rhs.load);

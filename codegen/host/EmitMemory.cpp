@@ -85,9 +85,12 @@ std::optional<SmallVector<LaneIndex>> KernelEmitter::bufferIndices(const Access 
     bool innermost = r + 1 == a.map.getNumResults() && a.buffer.type.getLayout() == Layout::Rows;
     bool mayOverRun = innermost && at->stride == 1 && (width - 1) * memoryBytes(a.buffer) < overRead;
     if (clampRange && !inRange(*at, mayOverRun ? 1 : width, dim)) {
-      if (at->stride != 0 && !mayOverRun)
+      // Lanes that fill an aligned part of a paged dimension are all inside or all outside.
+      bool wholePart = at->stride == 1 && dim.kind == fuse::DimKind::Paged && at->at.alignment(width) == width &&
+                       options.pageTokens % width == 0;
+      if (at->stride != 0 && !mayOverRun && !wholePart)
         return std::nullopt;
-      at->at = math.clamp(at->at, extentMinus(dim, 1));
+      at->at = math.clamp(at->at, extentMinus(dim, wholePart ? width : 1));
     }
     result.push_back(*at);
   }
@@ -125,26 +128,31 @@ std::optional<KernelEmitter::Address> KernelEmitter::rowsAddress(const Access &a
   return Address{math.address(a.buffer.pointer, math.mulConstant(element, bytes)), laneStride * bytes};
 }
 
-std::optional<KernelEmitter::Address> KernelEmitter::pagedAddress(const Access &a, ArrayRef<LaneIndex> at) {
+std::optional<KernelEmitter::Address> KernelEmitter::pagedAddress(const Access &a, ArrayRef<LaneIndex> at,
+                                                                  int64_t width) {
   const LaneIndex &sequence = at[0], &position = at[1], &head = at[2], &channel = at[3];
   ArrayRef<Dim> dims = a.buffer.type.getDims();
   if (!dims[2].isStatic() || !dims[3].isStatic() || sequence.stride != 0)
     return std::nullopt;
   int64_t heads = dims[2].size, channels = dims[3].size, page = options.pageTokens, bytes = memoryBytes(a.buffer);
-  IndexValue block = math.floorDiv(position.at, page), slot = math.mod(position.at, page);
+  // The lanes of one vector have to lie in one page.
+  std::optional<LaneIndex> block = math.divide(position, page, width, false);
+  std::optional<LaneIndex> slot = math.divide(position, page, width, true);
+  if (!block || !slot)
+    return std::nullopt;
   // table[sequence, block]; the block table does not change during a launch.
-  IndexValue entryIndex = math.add(math.mul(sequence.at, extent(a.pages.type.getDims()[1])), block);
+  IndexValue entryIndex = math.add(math.mul(sequence.at, extent(a.pages.type.getDims()[1])), block->at);
   llvm::Value *slotPointer = math.address(a.pages.pointer, math.mulConstant(entryIndex, 4));
   llvm::Value *physical = math.once({100, slotPointer, nullptr, 0}, [&] {
     return b.CreateSExt(b.CreateLoad(b.getInt32Ty(), slotPointer), b.getInt64Ty());
   });
-  IndexValue pageBytes = math.mulConstant(IndexValue::opaque(physical), heads * channels * page * bytes);
-  llvm::Value *base = math.address(a.buffer.pointer, pageBytes);
+  int64_t pageStride = options.pageStride ? options.pageStride : heads * channels * page * bytes;
+  llvm::Value *base = math.address(a.buffer.pointer, math.mulConstant(IndexValue::opaque(physical), pageStride));
   bool isK = a.buffer.type.getLayout() == Layout::PagedK;
   int64_t headStride = channels * page, slotStride = isK ? 1 : channels, channelStride = isK ? page : 1;
   IndexValue element =
       math.add(math.mulConstant(head.at, headStride),
-               math.add(math.mulConstant(slot, slotStride), math.mulConstant(channel.at, channelStride)));
+               math.add(math.mulConstant(slot->at, slotStride), math.mulConstant(channel.at, channelStride)));
   int64_t laneStride = head.stride * headStride + position.stride * slotStride + channel.stride * channelStride;
   return Address{math.address(base, math.mulConstant(element, bytes)), laneStride * bytes};
 }
@@ -156,14 +164,7 @@ std::optional<KernelEmitter::Address> KernelEmitter::address(const Access &a, in
     return std::nullopt;
   if (!a.buffer.type.isPaged())
     return rowsAddress(a, *at);
-  // The lanes of one vector have to lie in one page.
-  const LaneIndex &position = (*at)[1];
-  if (position.stride != 0) {
-    int64_t g = position.at.alignment(options.pageTokens);
-    if (position.stride != 1 || width > g)
-      return std::nullopt;
-  }
-  return pagedAddress(a, *at);
+  return pagedAddress(a, *at, width);
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,11 +173,17 @@ std::optional<KernelEmitter::Address> KernelEmitter::address(const Access &a, in
 
 llvm::Value *KernelEmitter::loadElements(const Access &a, llvm::Value *pointer, int64_t width) {
   llvm::Type *scalar = memoryType(a.buffer), *element = llvmType(a.element);
-  llvm::Type *type = width == 0 ? scalar : llvm::FixedVectorType::get(scalar, width);
+  // A bfloat is the upper half of a float. Said in integers, this is two vector instructions at every level.
+  bool isUpperHalf = scalar->isBFloatTy() && element->isFloatTy();
+  llvm::Type *loaded = isUpperHalf ? b.getInt16Ty() : scalar;
+  llvm::Type *type = width == 0 ? loaded : llvm::FixedVectorType::get(loaded, width);
   llvm::Value *v = b.CreateAlignedLoad(type, pointer, llvm::Align(memoryBytes(a.buffer)));
   if (scalar == element)
     return v;
-  return b.CreateFPExt(v, width == 0 ? element : llvm::FixedVectorType::get(element, width));
+  llvm::Type *result = type->getWithNewType(element);
+  if (isUpperHalf)
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(v, type->getWithNewType(b.getInt32Ty())), 16), result);
+  return b.CreateFPExt(v, result);
 }
 
 /// One element, as a scalar.
@@ -247,8 +254,27 @@ void KernelEmitter::emitLoad(LoadOp op) {
 // Stores
 //===----------------------------------------------------------------------===//
 
+/// The bits of f32 values rounded, to nearest even, to a 16-bit float. For bfloat in integers: without an instruction
+/// for it, LLVM calls a function per lane.
+static llvm::Value *roundedBits(llvm::IRBuilder<> &b, llvm::Value *v, StorageType storage) {
+  llvm::Type *i16 = v->getType()->getWithNewType(b.getInt16Ty()), *i32 = v->getType()->getWithNewType(b.getInt32Ty());
+  if (storage == StorageType::F16)
+    return b.CreateBitCast(b.CreateFPTrunc(v, v->getType()->getWithNewType(b.getHalfTy())), i16);
+  assert(storage == StorageType::BF16 && "buffers that are written have plain storage");
+  auto constant = [&](uint32_t value) { return llvm::ConstantInt::get(i32, value); };
+  llvm::Value *bits = b.CreateBitCast(v, i32), *upper = b.CreateLShr(bits, 16);
+  llvm::Value *toEven = b.CreateAdd(b.CreateAnd(upper, constant(1)), constant(0x7fff));
+  llvm::Value *nearest = b.CreateLShr(b.CreateAdd(bits, toEven), 16);
+  // Rounding a NaN up could carry into the sign.
+  llvm::Value *quietNaN = b.CreateOr(upper, constant(0x40));
+  return b.CreateTrunc(b.CreateSelect(b.CreateFCmpUNO(v, v), quietNaN, nearest), i16);
+}
+
 /// Writes a piece; `mask` null writes every lane the tile has.
 void KernelEmitter::storePiece(const Access &a, int64_t row, int64_t lane, llvm::Value *value, llvm::Value *mask) {
+  // All lanes at once, also where they then go to places apart.
+  if (a.buffer.type.getStorage())
+    value = roundedBits(b, value, *a.buffer.type.getStorage());
   int64_t valid = std::min(a.shape.width, a.shape.lanes - lane), bytes = memoryBytes(a.buffer);
   llvm::Align align(bytes);
   if (std::optional<Address> at = address(a, row, lane, a.shape.width, false); at && at->stride == bytes) {

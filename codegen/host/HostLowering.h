@@ -27,6 +27,7 @@ namespace fusec::codegen {
 struct LoweringOptions {
   std::vector<std::string> symbols; ///< Size symbols in the order the entry gets them.
   int64_t pageTokens = 64;          ///< Positions per cache page; extents of paged dimensions are multiples of it.
+  int64_t pageStride = 0;           ///< Bytes from a cache's page to its next; 0 = its pages lie side by side.
   int64_t prefetchTiles = 1;        ///< How many tiles ahead streamed weights are prefetched; 0 = not at all.
 };
 

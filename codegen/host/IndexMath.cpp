@@ -9,11 +9,26 @@
 using namespace fusec::codegen;
 
 namespace {
-enum MemoKind { Add, Mul, Div, Mod, Min, Gep };
+enum MemoKind { Add, Mul, Div, Mod, Min, Gep, SignedMin, SignedMax };
 
 int64_t floorDivide(int64_t a, int64_t m) { return a / m - (a % m < 0); }
 std::optional<int64_t> sum(std::optional<int64_t> a, std::optional<int64_t> c) {
   return a && c ? std::optional(*a + *c) : std::nullopt;
+}
+std::optional<int64_t> product(std::optional<int64_t> a, int64_t c) { return a ? std::optional(*a * c) : std::nullopt; }
+int64_t wholeDivisor(const IndexValue &v) { return std::gcd(v.divisor, v.offset); }
+
+/// `a + c` split, when one of them is bounded and the other one is better aligned.
+std::shared_ptr<const IndexSplit> splitSum(const IndexValue &a, const IndexValue &c) {
+  const IndexValue &coarse = wholeDivisor(a) >= wholeDivisor(c) ? a : c, &fine = &coarse == &a ? c : a;
+  if (!fine.min || !fine.max || *fine.min < 0)
+    return nullptr;
+  return std::make_shared<IndexSplit>(IndexSplit{coarse, fine});
+}
+
+/// True if the fine part, `span` further lanes included, never reaches the next multiple of m.
+bool staysInBlock(const IndexValue &a, int64_t m, int64_t span) {
+  return a.split && wholeDivisor(a.split->coarse) % m == 0 && *a.split->fine.min >= 0 && *a.split->fine.max + span < m;
 }
 } // namespace
 
@@ -40,6 +55,8 @@ IndexValue IndexMath::addConstant(IndexValue a, int64_t c) {
   a.min = sum(a.min, c);
   a.max = sum(a.max, c);
   a.margin -= c;
+  if (a.split)
+    a.split = std::make_shared<IndexSplit>(IndexSplit{a.split->coarse, addConstant(a.split->fine, c)});
   return a;
 }
 
@@ -54,6 +71,12 @@ IndexValue IndexMath::add(const IndexValue &a, const IndexValue &c) {
   r.divisor = std::gcd(a.divisor, c.divisor);
   r.min = sum(a.min, c.min);
   r.max = sum(a.max, c.max);
+  const IndexValue *below = a.symbol && c.max ? &a : c.symbol && a.max ? &c : nullptr;
+  if (below) {
+    r.symbol = below->symbol;
+    r.margin = below->margin - (below == &a ? *c.max : *a.max);
+  }
+  r.split = splitSum(a, c);
   return r;
 }
 
@@ -66,12 +89,8 @@ IndexValue IndexMath::mulConstant(const IndexValue &a, int64_t c) {
   r.base = once({Mul, a.base, nullptr, c}, [&] { return b.CreateMul(a.base, b.getInt64(c)); });
   r.offset = a.offset * c;
   r.divisor = a.divisor * std::abs(c);
-  if (a.min && a.max) {
-    r.min = std::min(*a.min * c, *a.max * c);
-    r.max = std::max(*a.min * c, *a.max * c);
-  } else if (a.min && *a.min >= 0 && c > 0) {
-    r.min = *a.min * c;
-  }
+  r.min = product(c > 0 ? a.min : a.max, c);
+  r.max = product(c > 0 ? a.max : a.min, c);
   return r;
 }
 
@@ -99,6 +118,8 @@ IndexValue IndexMath::floorDiv(const IndexValue &a, int64_t m) {
   rest -= rest % std::gcd(a.divisor, m);
   if (a.min && a.max && floorDivide(*a.min, m) == floorDivide(*a.max, m))
     return IndexValue::constant(floorDivide(*a.min, m));
+  if (staysInBlock(a, m, 0))
+    return floorDiv(a.split->coarse, m);
   IndexValue inner = a;
   inner.offset = rest;
   bool nonNegative = a.min && *a.min - a.offset + rest >= 0;
@@ -129,6 +150,8 @@ IndexValue IndexMath::mod(const IndexValue &a, int64_t m) {
     return IndexValue::constant(m == 1 ? 0 : rest);
   if (a.min && a.max && floorDivide(*a.min, m) == floorDivide(*a.max, m))
     return addConstant(a, -floorDivide(*a.min, m) * m);
+  if (staysInBlock(a, m, 0))
+    return a.split->fine;
   // Split the offset at the common divisor g: the low part just adds up.
   int64_t g = std::gcd(a.divisor, m), low = rest % g;
   IndexValue inner = a;
@@ -164,6 +187,47 @@ IndexValue IndexMath::clamp(const IndexValue &a, const IndexValue &last) {
   return r;
 }
 
+IndexValue IndexMath::either(llvm::Value *v, const IndexValue &a, const IndexValue &c) {
+  IndexValue r = IndexValue::opaque(v);
+  r.divisor = std::max<int64_t>(1, std::gcd(wholeDivisor(a), wholeDivisor(c)));
+  if (a.min && c.min)
+    r.min = std::min(*a.min, *c.min);
+  if (a.max && c.max)
+    r.max = std::max(*a.max, *c.max);
+  if (a.symbol && a.symbol == c.symbol) {
+    r.symbol = a.symbol;
+    r.margin = std::min(a.margin, c.margin);
+  }
+  return r;
+}
+
+IndexValue IndexMath::minimum(const IndexValue &a, const IndexValue &c) {
+  if (a.max && c.min && *a.max <= *c.min)
+    return a;
+  if (c.max && a.min && *c.max <= *a.min)
+    return c;
+  llvm::Value *x = value(a), *y = value(c);
+  IndexValue r = either(once({SignedMin, x, y, 0}, [&] { return b.CreateSelect(b.CreateICmpSLT(x, y), x, y); }), a, c);
+  if (a.max || c.max) // below both, so what bounds one bounds the result
+    r.max = std::min(a.max.value_or(INT64_MAX), c.max.value_or(INT64_MAX));
+  const IndexValue &bounded = a.symbol && (!c.symbol || a.symbol != c.symbol || a.margin >= c.margin) ? a : c;
+  r.symbol = bounded.symbol;
+  r.margin = bounded.margin;
+  return r;
+}
+
+IndexValue IndexMath::maximum(const IndexValue &a, const IndexValue &c) {
+  if (a.min && c.max && *a.min >= *c.max)
+    return a;
+  if (c.min && a.max && *c.min >= *a.max)
+    return c;
+  llvm::Value *x = value(a), *y = value(c);
+  IndexValue r = either(once({SignedMax, x, y, 0}, [&] { return b.CreateSelect(b.CreateICmpSGT(x, y), x, y); }), a, c);
+  if (a.min || c.min)
+    r.min = std::max(a.min.value_or(INT64_MIN), c.min.value_or(INT64_MIN));
+  return r;
+}
+
 std::optional<LaneIndex> IndexMath::divide(const LaneIndex &a, int64_t m, int64_t width, bool wantRemainder) {
   int64_t span = a.stride * (width - 1);
   if (a.stride != 0) {
@@ -171,6 +235,7 @@ std::optional<LaneIndex> IndexMath::divide(const LaneIndex &a, int64_t m, int64_
     int64_t g = std::gcd(a.at.divisor, m);
     int64_t low = a.at.offset - floorDivide(a.at.offset, g) * g;
     bool oneBlock = a.at.min && a.at.max && floorDivide(*a.at.min, m) == floorDivide(*a.at.max + span, m);
+    oneBlock |= staysInBlock(a.at, m, span);
     if (a.stride < 0 || (low + span >= g && !oneBlock))
       return std::nullopt;
   }

@@ -16,9 +16,12 @@
 #include "llvm/ADT/ScopedHashTable.h"
 #include "llvm/IR/IRBuilder.h"
 
+#include <memory>
 #include <optional>
 
 namespace fusec::codegen {
+
+struct IndexSplit;
 
 /// `base + offset`; `base` is null when the value is a constant.
 struct IndexValue {
@@ -28,12 +31,20 @@ struct IndexValue {
   std::optional<int64_t> min, max; ///< Bounds of the value.
   mlir::StringAttr symbol;         ///< If set: value <= symbol - margin.
   int64_t margin = 0;
+  /// If set: the value is the sum of these two. A position `block + i` with i
+  /// below the block's alignment stays in the block, whatever i is.
+  std::shared_ptr<const IndexSplit> split = nullptr;
 
   static IndexValue constant(int64_t v) { return {nullptr, v, 0, v, v, {}, 0}; }
   static IndexValue opaque(llvm::Value *v) { return {v, 0, 1, {}, {}, {}, 0}; }
   bool isConstant() const { return !base; }
   /// Largest known divisor of the whole value that divides `m`.
   int64_t alignment(int64_t m) const;
+};
+
+/// A well aligned value and a bounded, non-negative rest.
+struct IndexSplit {
+  IndexValue coarse, fine;
 };
 
 /// The values `at + lane * stride` of the lanes 0, 1, ... of a vector.
@@ -61,6 +72,13 @@ public:
   IndexValue mod(const IndexValue &a, int64_t m);
   /// `value` forced into [0, last], `last` >= 0 (negative values become `last`).
   IndexValue clamp(const IndexValue &a, const IndexValue &last);
+  /// The smaller or the larger of two, as signed numbers.
+  IndexValue minimum(const IndexValue &a, const IndexValue &c);
+  IndexValue maximum(const IndexValue &a, const IndexValue &c);
+  /// `v`, which is one of `a` and `c`: what holds for both.
+  static IndexValue either(llvm::Value *v, const IndexValue &a, const IndexValue &c);
+  /// Quotient (or remainder) by m > 0 of `width` lanes, if it is affine in the lane number.
+  std::optional<LaneIndex> divide(const LaneIndex &a, int64_t m, int64_t width, bool wantRemainder);
 
   /// `expr` of the given dimensions for `width` lanes, if that is affine in the
   /// lane number; nullopt when lanes have to be computed one by one.
@@ -74,7 +92,6 @@ public:
 
 private:
   using Table = llvm::ScopedHashTable<Key, llvm::Value *>;
-  std::optional<LaneIndex> divide(const LaneIndex &a, int64_t m, int64_t width, bool wantRemainder);
 
   llvm::IRBuilder<> &b;
   Table memo;

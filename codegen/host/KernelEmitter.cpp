@@ -273,9 +273,14 @@ IndexValue KernelEmitter::loopCounter(scf::ForOp op, llvm::Value *phi) {
     iv.max = *upper.max - 1;
   if (upper.isConstant() && lower.isConstant() && step.isConstant() && upper.offset > lower.offset)
     iv.max = lower.offset + (upper.offset - 1 - lower.offset) / step.offset * step.offset;
-  if (upper.symbol) { // counter < upper, both multiples of g: counter <= upper - g
+  else if (iv.max && *iv.max >= 0)
+    iv.max = *iv.max / iv.divisor * iv.divisor;
+  if (upper.symbol) { // counter < limit, both multiples of g: counter <= limit - g; the limit is upper or symbol -
+                      // margin
+    int64_t symbolMultiple = symbolAlignment(upper.symbol);
     iv.symbol = upper.symbol;
-    iv.margin = upper.margin + std::gcd(upper.alignment(symbolAlignment(upper.symbol)), iv.divisor);
+    iv.margin = upper.margin + std::max(std::gcd(upper.alignment(symbolMultiple), iv.divisor),
+                                        std::gcd(std::gcd(symbolMultiple, upper.margin), iv.divisor));
   }
   return iv;
 }
@@ -372,39 +377,64 @@ bool KernelEmitter::isIndexArith(Operation &op) {
   if (op.getNumResults() != 1 || !op.getResult(0).getType().isIndex())
     return false;
   return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp, arith::DivUIOp, arith::RemUIOp,
-             arith::DivSIOp, arith::RemSIOp>(op);
+             arith::DivSIOp, arith::RemSIOp, arith::MinSIOp, arith::MaxSIOp, arith::SelectOp>(op);
 }
 
 void KernelEmitter::emitIndexArith(Operation &op) {
-  IndexValue x = index(op.getOperand(0)), y = index(op.getOperand(1));
-  Value result = op.getResult(0);
-  if (isa<arith::AddIOp>(op)) {
-    indexValues[result] = math.add(x, y);
-    return;
-  }
-  if (isa<arith::SubIOp>(op)) {
-    indexValues[result] = math.add(x, math.mulConstant(y, -1));
-    return;
-  }
-  if (isa<arith::MulIOp>(op)) {
-    indexValues[result] = math.mul(x, y);
-    return;
-  }
+  IndexValue x = index(op.getOperand(op.getNumOperands() - 2)), y = index(op.getOperand(op.getNumOperands() - 1));
+  auto emit = [&]() -> IndexValue {
+    if (isa<arith::AddIOp>(op))
+      return math.add(x, y);
+    if (auto subtract = dyn_cast<arith::SubIOp>(op))
+      return emitDifference(subtract, x, y);
+    if (isa<arith::MulIOp>(op))
+      return math.mul(x, y);
+    if (isa<arith::MinSIOp>(op))
+      return math.minimum(x, y);
+    if (isa<arith::MaxSIOp>(op))
+      return math.maximum(x, y);
+    if (isa<arith::SelectOp>(op))
+      return IndexMath::either(b.CreateSelect(pieces(op.getOperand(0)).front(), math.value(x), math.value(y)), x, y);
+    return emitIndexDivision(op, x, y);
+  };
+  indexValues[op.getResult(0)] = emit();
+}
+
+IndexValue KernelEmitter::emitDifference(arith::SubIOp op, const IndexValue &x, const IndexValue &y) {
+  IndexValue r = math.add(x, math.mulConstant(y, -1));
+  // What is left of a loop: its counter is below its upper bound.
+  auto counter = dyn_cast<BlockArgument>(op.getRhs());
+  auto loop = counter ? dyn_cast<scf::ForOp>(counter.getOwner()->getParentOp()) : scf::ForOp();
+  if (loop && counter == loop.getInductionVar() && loop.getUpperBound() == op.getLhs())
+    r.min = std::max<int64_t>(1, r.min.value_or(1));
+  return r;
+}
+
+IndexValue KernelEmitter::emitIndexDivision(Operation &op, const IndexValue &x, const IndexValue &y) {
   bool isRemainder = isa<arith::RemUIOp, arith::RemSIOp>(op);
-  bool floors = isa<arith::FloorDivSIOp>(op) || (x.min && *x.min >= 0);
-  if (y.isConstant() && y.offset > 0 && floors) {
-    indexValues[result] = isRemainder ? math.mod(x, y.offset) : math.floorDiv(x, y.offset);
-    return;
-  }
-  llvm::Value *l = math.value(x), *r = math.value(y);
   bool isUnsigned = isa<arith::DivUIOp, arith::RemUIOp>(op);
+  bool byPositive = y.isConstant() && y.offset > 0;
+  if (byPositive && (isa<arith::FloorDivSIOp>(op) || (x.min && *x.min >= 0)))
+    return isRemainder ? math.mod(x, y.offset) : math.floorDiv(x, y.offset);
   if (isa<arith::FloorDivSIOp>(op)) {
     fail(&op, "needs a constant positive divisor");
-    return;
+    return IndexValue::constant(0);
   }
-  llvm::Value *v = isRemainder ? (isUnsigned ? b.CreateURem(l, r) : b.CreateSRem(l, r))
-                               : (isUnsigned ? b.CreateUDiv(l, r) : b.CreateSDiv(l, r));
-  indexValues[result] = IndexValue::opaque(v);
+  llvm::Value *l = math.value(x), *r = math.value(y);
+  IndexValue v = IndexValue::opaque(isRemainder ? (isUnsigned ? b.CreateURem(l, r) : b.CreateSRem(l, r))
+                                                : (isUnsigned ? b.CreateUDiv(l, r) : b.CreateSDiv(l, r)));
+  if (!byPositive)
+    return v;
+  // The sign of x is not known.
+  if (isRemainder) {
+    v.min = isUnsigned ? 0 : 1 - y.offset;
+    v.max = y.offset - 1;
+  } else if (isUnsigned && y.offset > 1) {
+    v.min = 0;
+  } else if (!isUnsigned && x.max && *x.max >= 0) {
+    v.max = *x.max / y.offset;
+  }
+  return v;
 }
 
 Result<LoweredKernel> lowerKernel(KernelOp kernel, const HostLevel &level, const LoweringOptions &options,

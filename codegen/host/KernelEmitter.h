@@ -70,6 +70,8 @@ private:
   void emitIf(mlir::scf::IfOp op);
   void emitScratch(tile::ScratchOp op);
   void emitIndexArith(mlir::Operation &op);
+  IndexValue emitDifference(mlir::arith::SubIOp op, const IndexValue &x, const IndexValue &y);
+  IndexValue emitIndexDivision(mlir::Operation &op, const IndexValue &x, const IndexValue &y);
   bool isIndexArith(mlir::Operation &op);
   llvm::Value *symbolValue(mlir::StringAttr symbol);
   IndexValue extent(const fuse::Dim &dim);
@@ -97,9 +99,10 @@ private:
   llvm::Value *emitExp(llvm::Value *x);
   llvm::Value *emitTanh(llvm::Value *x);
   llvm::Value *callPerLane(llvm::StringRef name, llvm::ArrayRef<llvm::Value *> x);
+  using Carrier = llvm::SmallVector<llvm::Value *>; ///< One piece of each input of a tile.reduce.
   void emitReduce(tile::ReduceOp op);
-  llvm::SmallVector<llvm::Value *> combine(tile::ReduceOp op, llvm::ArrayRef<llvm::Value *> a,
-                                           llvm::ArrayRef<llvm::Value *> c);
+  Carrier combine(tile::ReduceOp op, const Carrier &a, const Carrier &c);
+  Carrier foldHalves(tile::ReduceOp op, const Carrier &carrier, int width);
 
   // Memory.
   Access access(tile::LoadOp op);
@@ -122,7 +125,7 @@ private:
   };
   std::optional<Address> address(const Access &a, int64_t row, int64_t lane, int64_t width, bool clampRange);
   std::optional<Address> rowsAddress(const Access &a, llvm::ArrayRef<LaneIndex> at);
-  std::optional<Address> pagedAddress(const Access &a, llvm::ArrayRef<LaneIndex> at);
+  std::optional<Address> pagedAddress(const Access &a, llvm::ArrayRef<LaneIndex> at, int64_t width);
   llvm::Value *loadPiece(const Access &a, int64_t row, int64_t lane, int64_t width);
   llvm::Value *loadScalar(const Access &a, int64_t row, int64_t lane);
   llvm::Value *loadElements(const Access &a, llvm::Value *pointer, int64_t width);

@@ -46,7 +46,7 @@ Type GraphTensorType::parse(AsmParser &parser) {
   }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), dims, element, storage);
+  return parser.getChecked<GraphTensorType>(parser.getContext(), dims, element, storage);
 }
 
 void GraphTensorType::print(AsmPrinter &printer) const {
@@ -56,4 +56,13 @@ void GraphTensorType::print(AsmPrinter &printer) const {
   if (getStorage())
     printer << ", " << fusec::info(*getStorage()).name;
   printer << ">";
+}
+
+LogicalResult GraphTensorType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<Dim> dims, Type element,
+                                      std::optional<fusec::StorageType> storage) {
+  bool paged = llvm::any_of(dims, [](const Dim &d) { return d.kind == DimKind::Paged; });
+  if (paged && storage && !isNarrowing(*storage, element))
+    return emitError() << "a paged tensor is stored as its element type, or as f16 or bf16 for f32; found "
+                       << fusec::info(*storage).name << " for " << element;
+  return success();
 }

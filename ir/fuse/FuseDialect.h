@@ -17,6 +17,11 @@
 
 #include "ir/fuse/FuseDialect.h.inc"
 namespace fusec::fuse {
+/// Whether caches of `element` may be stored rounded to `storage`.
+inline bool isNarrowing(StorageType storage, mlir::Type element) {
+  return element.isF32() && (storage == StorageType::F16 || storage == StorageType::BF16);
+}
+
 /// Trait of the named ops, which one pass decomposes.
 template <typename Op> class Named : public mlir::OpTrait::TraitBase<Op, Named> {};
 } // namespace fusec::fuse

@@ -51,6 +51,17 @@ LogicalResult checkRegion(Operation *op, StringRef constraint, Region &region, A
   return success();
 }
 
+/// A repair region: (old, new, acc...) -> acc... with `old` and `new` of one type.
+LogicalResult checkRepair(Operation *op, StringRef constraint, Region &region, ArrayRef<Type> carrier) {
+  if (region.empty())
+    return success();
+  if (region.front().getNumArguments() < 2)
+    return op->emitOpError(constraint) << ": the repair region takes an old and a new value first";
+  SmallVector<Type> args(2, region.front().getArgument(0).getType());
+  llvm::append_range(args, carrier);
+  return checkRegion(op, constraint, region, args, carrier);
+}
+
 /// The gather/scatter shape rule: [index dimension, table dimensions but the first].
 SmallVector<Dim> sliceDims(GraphTensorType indices, GraphTensorType table) {
   SmallVector<Dim> dims = {indices.getDim(0)};
@@ -159,7 +170,7 @@ LogicalResult ContractOp::verify() {
         return emitOpError("C4: iteration dimension ")
                << d.getPosition() << " has extent " << toString(extents[d.getPosition()]) << " but the " << names[m]
                << " has " << toString(dim);
-  return success();
+  return checkRepair(*this, "C5", getRepair(), {cast<GraphTensorType>(getType()).getElementType()});
 }
 
 LogicalResult ReduceOp::verify() {
@@ -196,7 +207,7 @@ LogicalResult ReduceOp::verify() {
   for (auto [result, element] : llvm::zip(getResults(), elements))
     if (result.getType() != GraphTensorType::get(getContext(), remaining, element))
       return emitOpError("C5: result ") << result.getType() << ", expected dimensions " << shapeOf(remaining);
-  return success();
+  return checkRepair(*this, "C6", getRepair(), elements);
 }
 
 LogicalResult GatherOp::verify() {
@@ -222,7 +233,8 @@ LogicalResult ScatterOp::verify() {
 LogicalResult KVAppendOp::verify() {
   auto cache = cast<GraphTensorType>(getCache().getType()), values = cast<GraphTensorType>(getValues().getType());
   if (cache.getRank() < 2 || cache.getDim(1).kind != DimKind::Paged || values.getRank() + 1 != cache.getRank() ||
-      values.getDims().drop_front() != cache.getDims().drop_front(2))
+      values.getDims().drop_front() != cache.getDims().drop_front(2) ||
+      values.getElementType() != cache.getElementType() || values.getStorage())
     return emitOpError("C1: cannot append ") << values << " to " << cache;
   for (Value index : {getSequences(), getPositions()})
     if (!isVectorOf(cast<GraphTensorType>(index.getType()), 32, values.getDim(0)))

@@ -110,18 +110,20 @@ def Fuse_MapOp : Fuse_Op<"map", [Pure, IsolatedFromAbove, SingleBlock]> {
   }];
 }
 
-def Fuse_ContractOp : Fuse_Op<"contract", [Pure]> {
+def Fuse_ContractOp : Fuse_Op<"contract", [Pure, IsolatedFromAbove]> {
   let summary = "Sums products over index maps (einsum)";
   let description = [{
     Over the iteration space of the three maps,
     `result[mo(i)] += lhs[ml(i)] * rhs[mr(i)]`. Iteration dimensions that `mo`
     does not name are summed, in ascending order along the last of them.
+    `repair` is as in `fuse.reduce`, with the partial sum as its carrier.
 
     Constraints:
     - C1: three maps (lhs, rhs, result) over one iteration space, without symbols, whose result counts equal the ranks;
     - C2: the result map is a projected permutation;
     - C3: at least one iteration dimension is summed, and each summed one is named alone by some operand dimension, which gives its extent;
-    - C4: the result's extents equal those the operands give.
+    - C4: the result's extents equal those the operands give;
+    - C5: `repair`, when present, is as in C6 of `fuse.reduce`.
 
     ```mlir
     %s = fuse.contract %q, %k
@@ -134,7 +136,11 @@ def Fuse_ContractOp : Fuse_Op<"contract", [Pure]> {
   }];
   let arguments = (ins Fuse_AnyTensor:$lhs, Fuse_AnyTensor:$rhs, AffineMapArrayAttr:$maps, Fuse_NumericsAttr:$numerics);
   let results = (outs Fuse_AnyTensor:$result);
-  let assemblyFormat = "$lhs `,` $rhs `maps` $maps `numerics` $numerics attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let regions = (region AnyRegion:$repair);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `maps` $maps `numerics` $numerics attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+    (`repair` $repair^)?
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::AffineMap getMap(unsigned i) { return ::llvm::cast<::mlir::AffineMapAttr>(getMaps()[i]).getValue(); }
@@ -152,16 +158,18 @@ def Fuse_ReduceOp : Fuse_Op<"reduce", [Pure, IsolatedFromAbove]> {
     The carrier is a tuple of accumulators, one per input: `init` holds their
     identities, `combine` is an associative fold `(acc..., elem...) -> acc...`
     that also merges two partial carriers. `repair`, when present, tells how a
-    partial carrier changes when another reduction it depends on gets a new
-    value: `(old, new, acc...) -> acc...`. A reduction over nothing gives the
-    identity, unless `numerics` says otherwise.
+    partial carrier changes when the row value that its elements depend on goes
+    from `old` to `new`: `(old, new, acc...) -> acc...`. `--fuse-derive` writes
+    it; the meaning of the op does not depend on it. A reduction over nothing
+    gives the identity, unless `numerics` says otherwise.
 
     Constraints:
     - C1: at least one input; all have the same dimensions;
     - C2: `dims` are ascending, in range, and not empty;
     - C3: one init per input, of its element type;
     - C4: `combine` takes 2n scalars and yields n, of the inputs' element types;
-    - C5: each result has the input's element type and the dimensions that remain.
+    - C5: each result has the input's element type and the dimensions that remain;
+    - C6: `repair`, when present, takes two scalars of one type and n accumulators, and yields n.
 
     ```mlir
     %m = fuse.reduce(%t : !fuse.tensor<[ragged(T), 9, paged(C)], f32>) over [2] init [0xFF800000 : f32]
@@ -229,10 +237,12 @@ def Fuse_KVAppendOp : Fuse_Op<"kv_append", [Pure, AllTypesMatch<["cache", "resul
   let description = [{
     `cache[sequences[t], positions[t], rest...] = values[t, rest...]`. The
     update happens in place: the result stands for the same pages, so the
-    operand must have no other use.
+    operand must have no other use. A cache stored in `f16` or `bf16` keeps the
+    values rounded to nearest even; beyond the type's range they become
+    infinite.
 
     Constraints:
-    - C1: the cache is `[sym, paged, rest...]`, values are `[ragged, rest...]`;
+    - C1: the cache is `[sym, paged, rest...]`, values are `[ragged, rest...]` of its element type, without storage;
     - C2: `positions` and `sequences` are i32 vectors over the values' ragged dimension;
     - C3: the result has the cache's type, and the cache operand has one use.
 
@@ -286,6 +296,20 @@ def Fuse_ReshapeOp : Fuse_Op<"reshape", [Pure]> {
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+}
+
+def Fuse_WorkspaceOp : Fuse_Op<"workspace"> {
+  let summary = "Memory that one kernel leaves for the next";
+  let description = [{
+    Stands for a buffer without a meaning in the graph: the partial carriers of
+    a reduction that is split over programs. Only the lowering to kernels adds it.
+
+    ```mlir
+    %p = fuse.workspace : !fuse.tensor<[16, 9, sym(B), 66], f32>
+    ```
+  }];
+  let results = (outs Fuse_AnyTensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 #endif

@@ -8,7 +8,7 @@ def Fuse_TensorType : TypeDef<Fuse_Dialect, "GraphTensor"> {
   let mnemonic = "tensor";
   let summary = "Tensor whose dimensions say how their extent is known";
   let description = [{
-    `!fuse.tensor<[dims], element>` or, for a weight,
+    `!fuse.tensor<[dims], element>` or, for a weight or a cache,
     `!fuse.tensor<[dims], element, storage>`. A dimension is
 
     - an integer: static;
@@ -20,12 +20,16 @@ def Fuse_TensorType : TypeDef<Fuse_Dialect, "GraphTensor"> {
 
     `storage` is the block format of the bytes behind the logical elements
     (see `runtime/schema/StorageType.def`); reading such a tensor decodes it
-    exactly as the format defines.
+    exactly as the format defines. A tensor with a paged dimension, that is a
+    cache, may be stored in `f16` or `bf16` when its element type is `f32`:
+    `fuse.kv_append` rounds what it writes, and every reader sees the rounded
+    value as `f32`.
 
     ```mlir
     !fuse.tensor<[ragged(T), 576], f32>
     !fuse.tensor<[49152, 576], f32, q8_0>
     !fuse.tensor<[sym(S), paged(C), 3, 64], f32>
+    !fuse.tensor<[sym(S), paged(C), 3, 64], f32, f16>
     ```
   }];
   let parameters = (ins
@@ -38,6 +42,7 @@ def Fuse_TensorType : TypeDef<Fuse_Dialect, "GraphTensor"> {
     }]>
   ];
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getRank() const { return static_cast<int64_t>(getDims().size()); }
     const Dim &getDim(int64_t i) const { return getDims()[i]; }

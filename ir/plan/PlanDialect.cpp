@@ -77,8 +77,8 @@ LogicalResult KernelOp::verify() {
     if (!variant)
       return emitOpError("variant ") << i << " is not a #plan.variant";
     bool last = i + 1 == getVariants().size();
-    if (last == static_cast<bool>(variant.getSymbol()))
-      return emitOpError("variant ") << i << (last ? " is the last and must have no condition" : " needs a condition");
+    if (!last && !variant.getSymbol())
+      return emitOpError("variant ") << i << " needs a condition: the variants behind it would never run";
   }
   return success();
 }

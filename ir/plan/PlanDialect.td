@@ -107,6 +107,7 @@ def Plan_VariantAttr : AttrDef<Plan_Dialect, "Variant"> {
   let summary = "A tile kernel and the largest symbol value it is for";
   let description = [{
     `#plan.variant<@k0_r1 when T upto 1>`, `#plan.variant<@k0_r12>`: the first variant whose condition holds runs.
+    One without a condition always does.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::StringAttr":$symbol, "int64_t":$limit);
   let hasCustomAssemblyFormat = 1;
@@ -115,11 +116,16 @@ def Plan_VariantAttr : AttrDef<Plan_Dialect, "Variant"> {
 def Plan_KernelOp : Plan_Op<"kernel", [Symbol]> {
   let summary = "A kernel with variants for ranges of a size";
   let description = [{
+    The first variant whose condition holds runs. If every variant has a
+    condition and none holds, a launch does nothing: the second half of a
+    computation that is split only for small steps.
+
     Constraints:
-    - C1: at least one variant; the last, and only the last, has no condition.
+    - C1: at least one variant; every one but the last has a condition.
 
     ```mlir
     plan.kernel @k0 [#plan.variant<@k0_r1 when T upto 1>, #plan.variant<@k0_r12>]
+    plan.kernel @merge [#plan.variant<@merge_few when T upto 16>]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$variants);

@@ -22,6 +22,11 @@ Result<Element> elementOf(Type type) {
   return unsupported("the reference interpreter has no element type '" + name + "'");
 }
 
+Element elementOf(StorageType storage) {
+  assert(info(storage).blockElements == 1 && "blocks have no element type");
+  return storage == StorageType::F16 ? Element::F16 : storage == StorageType::BF16 ? Element::BF16 : Element::F32;
+}
+
 namespace {
 /// Rounds a double to `precision` significant bits, and to multiples of the
 /// smallest subnormal 2^minExponent; beyond `largest` becomes infinity.

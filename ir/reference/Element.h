@@ -11,6 +11,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/schema/StorageType.h"
 
 #include "mlir/IR/Types.h"
 
@@ -40,6 +41,9 @@ constexpr bool isFloat(Element e) { return info(e).isFloat; }
 
 /// The element of a scalar type, or of a vector's; Unsupported for any other.
 Result<Element> elementOf(mlir::Type type);
+
+/// The element that values of a plain float storage type are rounded to.
+Element elementOf(StorageType storage);
 
 /// `value` rounded to the float type, to nearest even.
 double roundTo(Element element, double value);

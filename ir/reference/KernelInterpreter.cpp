@@ -55,6 +55,8 @@ Status runOp(TileFrame &frame, Operation *op) {
 double bytesPerElement(tile::BufferType type, Element element) {
   if (!type.getStorage())
     return info(element).bits / 8.0;
+  if (type.isPaged())
+    return static_cast<double>(type.getElementBytes());
   const PanelFormat &format = panelFormat(*type.getStorage());
   if (type.getLayout() == tile::Layout::Panel)
     return static_cast<double>(panelOffsets(format).superBytes) / static_cast<double>(panelRows * format.superElements);
@@ -91,7 +93,7 @@ Status bindBuffers(TileFrame &frame, tile::KernelOp kernel, ArrayRef<Tensor> ten
     FUSEC_RETURN_IF_ERROR(checkBuffer(frame.environment, buffer, "buffer " + std::to_string(argument.getArgNumber())));
     buffer.elementBytes = bytesPerElement(buffer.type, tensor.element());
     auto &shared = writers[tensor.storageId()];
-    if (!shared && !buffer.type.getStorage())
+    if (!shared && (!buffer.type.getStorage() || buffer.type.isPaged()))
       shared = std::make_shared<std::vector<int32_t>>(tensor.storageSize(), 0);
     buffer.writers = shared;
     frame.setBuffer(argument, std::move(buffer));

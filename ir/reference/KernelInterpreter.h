@@ -4,7 +4,8 @@
 //
 //   rows      a tensor of the buffer's dimensions
 //   panel     the decoded matrix [N, K] (the packing is codegen's affair)
-//   paged_*   the page pool [pages, P, H, D], reached through the block table
+//   paged_*   the page pool [pages, P, H, D], reached through the block table;
+//             stores round to the storage type, if there is one
 //
 // What real memory would hide is an error here: an element that two programs
 // write, a program that reads what another writes, a page id outside the pool,

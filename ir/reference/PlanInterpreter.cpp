@@ -86,6 +86,8 @@ Status PlanExecution::launch(plan::LaunchOp launch) {
   if (!kernel)
     return notFound("the module has no plan.kernel @" + launch.getKernel().str());
   FUSEC_ASSIGN_OR_RETURN(tile::KernelOp variant, pickVariant(module, kernel, environment));
+  if (!variant)
+    return {};
   const SmallVector<bool> stored = storedArguments(variant);
   std::vector<Tensor> arguments;
   for (auto [i, value] : llvm::enumerate(launch.getBuffers())) {
@@ -143,7 +145,7 @@ Result<tile::KernelOp> pickVariant(ModuleOp module, plan::KernelOp kernel, const
       return notFound("the module has no tile.kernel @" + variant.getKernel().getValue().str());
     return found;
   }
-  return notFound("no variant of @" + kernel.getSymName().str() + " fits");
+  return tile::KernelOp();
 }
 
 Result<PlanRun> interpretPlan(ModuleOp module, plan::ProgramOp program, const PlanInputs &inputs,

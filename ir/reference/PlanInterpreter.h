@@ -48,7 +48,7 @@ struct PlanOptions {
 Result<PlanRun> interpretPlan(mlir::ModuleOp module, plan::ProgramOp program, const PlanInputs &inputs,
                               const Environment &environment, Precision precision, const PlanOptions &options = {});
 
-/// The variant a kernel picks for the symbols; NotFound when a condition's symbol has no value.
+/// The variant a kernel picks for the symbols, null when none applies and nothing runs; NotFound when a condition's symbol has no value.
 Result<tile::KernelOp> pickVariant(mlir::ModuleOp module, plan::KernelOp kernel, const Environment &environment);
 
 } // namespace fusec::reference

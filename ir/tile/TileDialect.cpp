@@ -72,6 +72,9 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, A
   bool paged = layout == Layout::PagedK || layout == Layout::PagedV;
   if (paged && (dims.size() != 4 || dims[1].kind != fuse::DimKind::Paged))
     return emitError() << "a paged buffer is [sequences, paged(..), heads, head]";
+  if (paged && storage && !fuse::isNarrowing(*storage, element))
+    return emitError() << "a paged buffer is stored as its element type, or as f16 or bf16 for f32; found "
+                       << fusec::info(*storage).name << " for " << element;
   return success();
 }
 

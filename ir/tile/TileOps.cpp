@@ -77,9 +77,9 @@ LogicalResult StoreOp::verify() {
   auto vector = dyn_cast<VectorType>(getValue().getType());
   unsigned rank = vector ? vector.getRank() : 0, dims = getMap().getNumDims();
   for (unsigned d = dims - rank; d < dims; ++d)
-    if (!getMap().isFunctionOfDim(d))
+    if (vector.getDimSize(d - (dims - rank)) > 1 && !getMap().isFunctionOfDim(d))
       return emitOpError("C4: the map ignores lane index ") << d << ", so lanes would write one element";
-  if (buffer.getStorage() || buffer.getLayout() == Layout::Panel)
+  if ((buffer.getStorage() && !buffer.isPaged()) || buffer.getLayout() == Layout::Panel)
     return emitOpError("C4: a stored weight is read-only");
   return success();
 }
@@ -105,16 +105,18 @@ LogicalResult DotOp::verify() {
 LogicalResult ReduceOp::verify() {
   if (getInputs().empty())
     return emitOpError("C1: needs at least one input");
-  SmallVector<Type> elements;
-  int64_t length = cast<VectorType>(getInputs().front().getType()).getNumElements();
+  SmallVector<Type> elements, results;
+  ArrayRef<int64_t> shape = cast<VectorType>(getInputs().front().getType()).getShape();
   for (Value input : getInputs()) {
     auto type = cast<VectorType>(input.getType());
-    if (type.getRank() != 1 || type.getNumElements() != length || !llvm::isPowerOf2_64(length))
-      return emitOpError("C1: inputs are vectors of one power-of-two length, found ") << type;
+    bool isFoldable = type.getRank() == 1 || type.getRank() == 2;
+    if (!isFoldable || type.isScalable() || type.getShape() != shape || !llvm::isPowerOf2_64(shape.back()))
+      return emitOpError("C1: inputs are vectors of one shape and a power-of-two length, found ") << type;
     elements.push_back(type.getElementType());
+    results.push_back(type.getRank() == 1 ? elements.back() : VectorType::get({shape[0], 1}, elements.back()));
   }
-  if (TypeRange(getResultTypes()) != TypeRange(elements))
-    return emitOpError("C2: results (") << getResultTypes() << "), expected (" << elements << ")";
+  if (TypeRange(getResultTypes()) != TypeRange(results))
+    return emitOpError("C2: results (") << getResultTypes() << "), expected (" << results << ")";
   SmallVector<Type> twice(elements);
   llvm::append_range(twice, elements);
   Block &block = getCombine().front();

@@ -130,10 +130,11 @@ def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[Me
   let description = [{
     The mirror of `tile.load`. Lanes whose index along an iteration dimension
     reaches the extent the buffer gives it (where the map names that dimension
-    alone) are not written.
+    alone) are not written. A paged buffer with a storage type gets the values
+    rounded to nearest even.
 
     Constraints: as C1 to C3 of `tile.load`, the value in place of the result;
-    - C4: the map names every lane index (no two lanes write one element); the buffer has no storage type.
+    - C4: the map names every lane index of an extent above 1 (no two lanes write one element); only paged buffers may have a storage type.
 
     ```mlir
     tile.store %acc, %y[%t, %n] map affine_map<(t, n) -> (t, n)> : vector<4x64xf32>, !tile.buffer<[ragged(T), 960], f32>
@@ -201,16 +202,23 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure, IsolatedFromAbove]> {
   let description = [{
     Merges lane `i` with lane `i + n/2`, then halves `n`, until one is left:
     the order is part of the meaning. `combine` is `(a..., b...) -> a...` on scalars.
+    The inputs are the components of one carrier and may differ in element type.
+    Of rank 2, every row is folded on its own: `vector<MxN>` gives `vector<Mx1>`.
 
     Constraints:
-    - C1: at least one input; all are vectors of rank 1 with one power-of-two length;
-    - C2: each result is the input's element type;
+    - C1: at least one input; all are vectors of one shape of rank 1 or 2, a power of two long in the last dimension;
+    - C2: each result is the input's element type, or for rank 2 a `vector<Mx1>` of it;
     - C3: `combine` takes 2n scalars and yields n, of the inputs' element types.
 
     ```mlir
     %s = tile.reduce %v : vector<16xf32> -> f32 combine {
     ^bb0(%a: f32, %b: f32):
       %r = arith.addf %a, %b : f32
+      tile.yield %r : f32
+    }
+    %m = tile.reduce %scores : vector<3x64xf32> -> vector<3x1xf32> combine {
+    ^bb0(%a: f32, %b: f32):
+      %r = arith.maximumf %a, %b : f32
       tile.yield %r : f32
     }
     ```

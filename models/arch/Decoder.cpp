@@ -17,9 +17,10 @@ namespace {
 /// Writes the graph of one model; one method per part of the network.
 class DecoderBuilder {
 public:
-  DecoderBuilder(MLIRContext &context, const Model &model)
-      : model(model), config(model.config()), builder(&context), f32(builder.getF32Type()), i32(builder.getI32Type()),
-        tokenDim(Dim::dynamic(DimKind::Ragged, &context, "T")), rowDim(Dim::dynamic(DimKind::Symbolic, &context, "R")),
+  DecoderBuilder(MLIRContext &context, const Model &model, StorageType cacheType)
+      : model(model), config(model.config()), cacheType(cacheType), builder(&context), f32(builder.getF32Type()),
+        i32(builder.getI32Type()), tokenDim(Dim::dynamic(DimKind::Ragged, &context, "T")),
+        rowDim(Dim::dynamic(DimKind::Symbolic, &context, "R")),
         sequenceDim(Dim::dynamic(DimKind::Symbolic, &context, "S")),
         contextDim(Dim::dynamic(DimKind::Paged, &context, "C")) {}
 
@@ -48,7 +49,12 @@ private:
                                                       {"positions", tensor({tokenDim}, i32)},
                                                       {"sequences", tensor({tokenDim}, i32)},
                                                       {"output_rows", tensor({rowDim}, i32)}};
-    Type cache = tensor({sequenceDim, contextDim, Dim::fixed(config.kvHeads), Dim::fixed(config.headDim)});
+    // No storage stands for the element type itself.
+    std::optional<StorageType> storage;
+    if (cacheType != StorageType::F32)
+      storage = cacheType;
+    Dim cached[] = {sequenceDim, contextDim, Dim::fixed(config.kvHeads), Dim::fixed(config.headDim)};
+    Type cache = GraphTensorType::get(builder.getContext(), cached, f32, storage);
     for (int64_t layer = 0; layer < config.layers; ++layer) {
       args.emplace_back("k." + std::to_string(layer), cache);
       args.emplace_back("v." + std::to_string(layer), cache);
@@ -167,6 +173,7 @@ private:
 
   const Model &model;
   const ModelConfig &config;
+  const StorageType cacheType;
   OpBuilder builder;
   Type f32, i32;
   Dim tokenDim, rowDim, sequenceDim, contextDim;
@@ -176,8 +183,8 @@ private:
 
 } // namespace
 
-OwningOpRef<ModuleOp> buildGraph(MLIRContext &context, const Model &model) {
-  return DecoderBuilder(context, model).build();
+OwningOpRef<ModuleOp> buildGraph(MLIRContext &context, const Model &model, StorageType cacheType) {
+  return DecoderBuilder(context, model, cacheType).build();
 }
 
 } // namespace fusec::models

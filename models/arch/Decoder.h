@@ -5,7 +5,7 @@
 //
 //   tokens, positions, sequences  i32 [ragged(T)]   this step's tokens, packed
 //   output_rows                   i32 [sym(R)]      rows whose logits are wanted
-//   k.<layer>, v.<layer>          f32 [sym(S), paged(C), kvHeads, headDim]
+//   k.<layer>, v.<layer>          f32 [sym(S), paged(C), kvHeads, headDim], stored as asked
 //
 // and returns the logits, f32 [sym(R), vocab].
 //
@@ -21,7 +21,8 @@ namespace fusec::models {
 
 /// The module with `@step`. The weights are named, not copied: `model` is
 /// needed again when the artifact is written. Locations carry the file's own
-/// tensor names.
-mlir::OwningOpRef<mlir::ModuleOp> buildGraph(mlir::MLIRContext &context, const Model &model);
+/// tensor names. `cacheType` says how keys and values are stored: F32, F16 or BF16.
+mlir::OwningOpRef<mlir::ModuleOp> buildGraph(mlir::MLIRContext &context, const Model &model,
+                                             StorageType cacheType = StorageType::F32);
 
 } // namespace fusec::models

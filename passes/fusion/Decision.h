@@ -1,8 +1,10 @@
 //===- Decision.h - one fusion looked at --------------------------------------------===//
 #pragma once
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 
+#include <optional>
 #include <string>
 
 namespace fusec {
@@ -11,9 +13,12 @@ namespace fusec {
 struct Decision {
   mlir::Operation *producer = nullptr;
   mlir::Operation *consumer = nullptr;
-  std::string kind; ///< epilogue, prologue, row, inline, horizontal
+  std::string kind; ///< derive, epilogue, prologue, row, inline, horizontal, side-by-side
   bool fused = false;
   std::string reason;
+  std::optional<double> secondsSaved = std::nullopt; ///< Per token, by the cost model; negative: fusing costs.
+  std::string obligation = {};                       ///< derive, refused: the obligation that failed.
+  mlir::DictionaryAttr proof = {};                   ///< derive, fused: how each obligation was met.
 };
 
 } // namespace fusec

@@ -3,7 +3,6 @@
 #include "passes/fusion/FusionControl.h"
 #include "passes/fusion/Grouping.h"
 #include "passes/fusion/Remark.h"
-#include "passes/report/OpName.h"
 
 namespace fusec {
 #define GEN_PASS_DEF_FUSEFORMGROUPSPASS
@@ -22,10 +21,15 @@ struct FuseFormGroups : fusec::impl::FuseFormGroupsPassBase<FuseFormGroups> {
     if (!control)
       control = std::make_shared<fusec::FusionControl>(fusec::FusionOptions());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.getBody().empty())
+        continue;
+      control->enter(function.getBody().front());
       fusec::Grouping grouping = fusec::group(function, fusec::CostModel(tokens, context), *control);
       annotate(grouping);
-      for (const fusec::Decision &decision : grouping.decisions)
-        report(decision);
+      for (const fusec::Decision &decision : grouping.decisions) {
+        control->record(decision);
+        fusec::reportFusion(decision);
+      }
     }
   }
 
@@ -36,18 +40,6 @@ struct FuseFormGroups : fusec::impl::FuseFormGroupsPassBase<FuseFormGroups> {
         op->setAttr("group", b.getI64IntegerAttr(g));
     for (Operation *op : grouping.inlined)
       op->setAttr("inline", b.getUnitAttr());
-  }
-
-  static void report(const fusec::Decision &d) {
-    Location loc = d.consumer ? d.consumer->getLoc() : d.producer->getLoc();
-    std::string text = fusec::opName(d.producer);
-    if (d.consumer && d.consumer != d.producer)
-      text += " -> " + fusec::opName(d.consumer);
-    text += ": " + d.reason;
-    if (d.fused)
-      fusec::passedFusion(loc, d.kind, text);
-    else
-      fusec::missedFusion(loc, d.kind, text);
   }
 
   std::shared_ptr<fusec::FusionControl> control;

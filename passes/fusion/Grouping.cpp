@@ -1,17 +1,20 @@
 //===- Grouping.cpp - which ops share a kernel ----------------------------------===//
 //
-// 1. Some elementwise ops are recomputed in their readers (InlineChoice.h).
-// 2. Walk front to back: each other op joins a kernel of one of its producers
+// 1. The members and the prologue of each derived cascade are one kernel.
+// 2. Some elementwise ops are recomputed in their readers (InlineChoice.h).
+// 3. Walk front to back: each other op joins a kernel of one of its producers
 //    (contraction epilogue, same rows), or one beside it that reads the same
 //    values (horizontal), or opens its own.
-// 3. Order the kernels by their dependences.
+// 4. Order the kernels by their dependences.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/fusion/Grouping.h"
 
+#include "passes/derive/Cascade.h"
 #include "passes/fusion/InlineChoice.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace fusec::fuse;
@@ -26,14 +29,20 @@ namespace {
 
 class Grouper {
 public:
-  Grouper(func::FuncOp function, CostModel cost, FusionControl &control) : flow(function), control(control) {
-    result.inlined = chooseInlined(flow, cost, control, result.decisions);
+  Grouper(func::FuncOp function, CostModel cost, FusionControl &control)
+      : flow(function), cost(cost), control(control) {
+    placeCascades(function);
+    llvm::SmallPtrSet<Operation *, 16> placed;
+    for (const auto &[op, g] : result.groupOf)
+      placed.insert(op);
+    result.inlined = chooseInlined(flow, cost, placed, control, result.decisions);
   }
 
   Grouping run() {
     for (Operation *op : flow.computing())
-      if (!result.inlined.contains(op))
+      if (!result.inlined.contains(op) && !result.groupOf.contains(op))
         place(op);
+    absorbRowFolds();
     orderGroups();
     return std::move(result);
   }
@@ -45,8 +54,8 @@ private:
 
   /// A legal fusion that the cost model wants: taken unless the user says otherwise.
   bool take(Operation *producer, Operation *consumer, StringRef kind, const Twine &reason) {
-    bool taken = control.take({kind, producer, consumer}, true);
-    decide(producer, consumer, kind, taken, taken ? reason : "legal, but switched off by the fusion plan or limit");
+    bool taken = control.take({kind, producer, consumer, reason.str()}, true);
+    decide(producer, consumer, kind, taken, control.verdict(reason.str()));
     return taken;
   }
 
@@ -62,7 +71,7 @@ private:
       Operation *def = input.getDefiningOp();
       if (!def || !map.getMap(i).isIdentity() || input.getType() != map.getType())
         continue;
-      if (isa<ContractOp>(def) || (isa<MapOp>(def) && kindOf(def) == GroupKind::Contract))
+      if (isa<ContractOp>(def) || (isa<MapOp>(def) && kindOf(def) && kindOf(def) != GroupKind::Rows))
         found.push_back(def);
     }
     llvm::sort(found, [&](Operation *a, Operation *b) { return flow.position(a) > flow.position(b); });
@@ -106,6 +115,17 @@ private:
     join(op, result.groups.size() - 1);
   }
 
+  void placeCascades(func::FuncOp function) {
+    for (const Cascade &cascade : cascadesOf(function)) {
+      open(cascade.members.front().reduction.op, GroupKind::Cascade, cascade.rows);
+      int g = result.groups.size() - 1;
+      for (const CascadeMember &member : ArrayRef(cascade.members).drop_front())
+        join(member.reduction.op, g);
+      for (Operation *op : cascade.prologue)
+        join(op, g);
+    }
+  }
+
   void place(Operation *op) {
     if (isa<ContractOp>(op))
       return open(op, GroupKind::Contract, {});
@@ -137,7 +157,11 @@ private:
            a.getRhs().getType() == b.getRhs().getType();
   }
 
-  ContractOp contractOf(int g) { return dyn_cast<ContractOp>(result.groups[g].ops.front()); }
+  /// The contraction that a Contract kernel was opened for; null for other kernels.
+  ContractOp contractOf(int g) {
+    const Group &group = result.groups[g];
+    return group.kind == GroupKind::Contract ? dyn_cast<ContractOp>(group.ops.front()) : ContractOp();
+  }
 
   bool joinEpilogue(MapOp map) {
     SmallVector<Operation *> behind = contractionsBehind(map);
@@ -245,6 +269,91 @@ private:
     return llvm::any_of(def->getOperands(), [&](Value operand) { return isComputedIn(operand, g); });
   }
 
+  //===--------------------------------------------------------------------===//
+  // Reductions of a contraction's rows
+  //===--------------------------------------------------------------------===//
+
+  /// A kernel of nothing but row values that one contraction's epilogue reads (the root of a deferred norm)
+  /// moves into it: the rows are folded again for each tile, and neither a launch nor a buffer is left.
+  void absorbRowFolds() {
+    for (size_t h = 0; h < result.groups.size(); ++h) {
+      std::optional<int> g = onlyReader(h);
+      if (!g || !foldsRowsOf(h, contractOf(*g)) || feeds(h, contractOf(*g)))
+        continue;
+      Operation *first = result.groups[h].ops.front(), *contract = contractOf(*g);
+      if (returnsThroughOthers(first, *g)) {
+        decide(first, contract, "row", false, "another input depends on this kernel through a different one");
+        continue;
+      }
+      std::string figures;
+      bool profitable = foldingAgainPays(h, contractOf(*g), figures);
+      bool taken = control.take({"row", first, contract, figures}, profitable);
+      decide(first, contract, "row", taken, figures);
+      if (!taken)
+        continue;
+      for (Operation *op : std::exchange(result.groups[h].ops, {}))
+        join(op, *g);
+    }
+  }
+
+  /// The one Contract kernel that reads what kernel `h` computes.
+  std::optional<int> onlyReader(int h) {
+    std::optional<int> reader;
+    SmallVector<Operation *> pending(result.groups[h].ops);
+    while (!pending.empty())
+      for (Operation *user : flow.users(pending.pop_back_val())) {
+        if (result.inlined.contains(user)) {
+          pending.push_back(user);
+          continue;
+        }
+        auto it = result.groupOf.find(user);
+        if (it == result.groupOf.end() || (it->second != h && reader && *reader != it->second))
+          return std::nullopt;
+        if (it->second != h)
+          reader = it->second;
+      }
+    return reader && contractOf(*reader) ? reader : std::nullopt;
+  }
+
+  /// Whether kernel `h` gives one value per row of the contraction, folded over what it sums.
+  bool foldsRowsOf(int h, ContractOp contract) {
+    GraphTensorType type = typeOf(contract.getResult());
+    SmallVector<unsigned> summed = contract.getSummedDims();
+    if (summed.size() != 1 || type.getRank() < 2)
+      return false;
+    SmallVector<Dim> rows(type.getDims().drop_back()), elements(rows);
+    elements.push_back(contract.getIterationExtents()[summed.front()]);
+    return llvm::all_of(result.groups[h].ops, [&](Operation *op) {
+      if (auto reduce = dyn_cast<ReduceOp>(op))
+        return typeOf(reduce.getInputs()[0]).getDims() == ArrayRef<Dim>(elements) &&
+               reduce.getNumerics().getOrder() != Order::Sequential &&
+               reduce.getNumerics().getEmpty() == EmptyPolicy::Identity && reduce.getDims().size() == 1 &&
+               reduce.getDims()[0] == static_cast<int64_t>(rows.size());
+      return isa<MapOp>(op) && typeOf(op->getResult(0)).getDims() == ArrayRef<Dim>(rows);
+    });
+  }
+
+  /// Whether kernel `h` computes part of what the contraction sums, so that its tiles cannot wait for it.
+  bool feeds(int h, Operation *contract) {
+    return llvm::any_of(candidateProducers(contract), [&](Operation *producer) {
+      auto it = result.groupOf.find(producer);
+      return it != result.groupOf.end() && it->second == h;
+    });
+  }
+
+  bool foldingAgainPays(int h, ContractOp contract, std::string &figures) {
+    constexpr double lanes = 64, operations = 3;
+    GraphTensorType elements = walkedType(result.groups[h].ops.front());
+    double again = cost.secondsPerToken([&](const CostModel &m) {
+      double tiles = std::max(1.0, m.elements(typeOf(contract.getResult()).getDims().take_back()) / lanes);
+      return Work{0, 0, (tiles - 1) * operations * m.elements(elements.getDims())};
+    });
+    double stored = cost.secondsPerToken([&](const CostModel &m) { return Work{1, m.bytes(elements), 0}; });
+    figures = llvm::formatv("folding the rows for every tile costs {0:f3} us per token, a kernel of their own {1:f3}",
+                            again * 1e6, stored * 1e6);
+    return again < stored;
+  }
+
   bool joinRows(Operation *op) {
     SmallVector<Dim> rows = rowDims(op);
     ArrayRef<Dim> full = walkedType(op).getDims();
@@ -256,8 +365,12 @@ private:
           decide(producer, op, "row", false, "a row of the result spans several tiles of the contraction");
         continue;
       }
-      bool fits =
-          ArrayRef<Dim>(group.rows) == ArrayRef<Dim>(rows) || (isa<MapOp>(op) && ArrayRef<Dim>(group.rows) == full);
+      bool isRowValue = isa<MapOp>(op) && ArrayRef<Dim>(group.rows) == full;
+      if (group.kind == GroupKind::Cascade && !isRowValue) {
+        decide(producer, op, "row", false, "a second pass over the elements is a kernel of its own");
+        continue;
+      }
+      bool fits = isRowValue || ArrayRef<Dim>(group.rows) == ArrayRef<Dim>(rows);
       if (!fits) {
         decide(producer, op, "row", false, "the kernels number their programs by different dimensions");
         continue;
@@ -297,10 +410,9 @@ private:
   bool joinHorizontally(Operation *op) {
     if (isa<GatherOp>(op))
       return false;
-    SmallVector<Operation *> mine = candidateProducers(op);
     for (auto [g, group] : llvm::enumerate(result.groups)) {
       if (group.kind != GroupKind::Rows || group.ops.empty() || walkedType(group.ops.back()) != walkedType(op) ||
-          group.ops.back()->getName() != op->getName() || !shareInputs(mine, candidateProducers(group.ops.back())))
+          group.ops.back()->getName() != op->getName() || !shareInputs(op, group.ops.back()))
         continue;
       if (returnsThroughOthers(op, g) || dependsOn(op, g))
         continue;
@@ -312,8 +424,28 @@ private:
     return false;
   }
 
-  static bool shareInputs(ArrayRef<Operation *> a, ArrayRef<Operation *> b) {
-    return a == b || llvm::any_of(a, [&](Operation *op) { return llvm::is_contained(b, op); });
+  /// Whether two ops read results of one kernel's op, or one tensor that no kernel computes.
+  bool shareInputs(Operation *a, Operation *b) {
+    SmallVector<Operation *> left = candidateProducers(a), right = candidateProducers(b);
+    if (left == right || llvm::any_of(left, [&](Operation *op) { return llvm::is_contained(right, op); }))
+      return true;
+    llvm::SetVector<Value> given = givenInputs(b);
+    return llvm::any_of(givenInputs(a), [&](Value v) { return given.contains(v); });
+  }
+
+  /// The graph's arguments that an op walks over element for element, seen through inlined ops.
+  llvm::SetVector<Value> givenInputs(Operation *op) {
+    llvm::SetVector<Value> given;
+    SmallVector<Operation *> pending = {op};
+    while (!pending.empty())
+      for (Value operand : pending.pop_back_val()->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (!def && typeOf(operand).getDims() == walkedType(op).getDims())
+          given.insert(operand);
+        else if (def && result.inlined.contains(def))
+          pending.push_back(def);
+      }
+    return given;
   }
 
   bool dependsOn(Operation *op, int g) {
@@ -358,6 +490,7 @@ private:
   }
 
   DataFlow flow;
+  CostModel cost;
   FusionControl &control;
   Grouping result;
 };

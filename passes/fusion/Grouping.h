@@ -1,9 +1,11 @@
 //===- Grouping.h - which ops share a kernel -----------------------------------===//
 //
-// Two kinds of kernel exist. A `Rows` kernel handles one row per program:
+// Three kinds of kernel exist. A `Rows` kernel handles one row per program:
 // elementwise ops and reductions over the last dimension, in passes over the
 // row. A `Contract` kernel computes a tile of one or more contractions over
-// one iteration space and the elementwise ops that follow them.
+// one iteration space and the elementwise ops that follow them. A `Cascade`
+// kernel runs the reductions that `--fuse-derive` gave one loop, with all that
+// their elements need on the way and the elementwise ops that follow.
 //
 // Legality is a function that gives the failed condition, profit another that
 // gives the seconds saved; `group` only combines them. Each decision is kept.
@@ -22,11 +24,11 @@
 
 namespace fusec {
 
-enum class GroupKind { Rows, Contract };
+enum class GroupKind { Rows, Contract, Cascade };
 
 struct Group {
   GroupKind kind = GroupKind::Rows;
-  llvm::SmallVector<fuse::Dim> rows;        ///< Rows: the dimensions that number the programs.
+  llvm::SmallVector<fuse::Dim> rows;        ///< Rows, Cascade: the dimensions of a row value.
   llvm::SmallVector<mlir::Operation *> ops; ///< Members in graph order.
 };
 

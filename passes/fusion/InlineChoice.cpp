@@ -20,13 +20,14 @@ GraphTensorType typeOf(Value value) { return cast<GraphTensorType>(value.getType
 
 class InlineChooser {
 public:
-  InlineChooser(const DataFlow &flow, CostModel cost, FusionControl &control, std::vector<Decision> &decisions)
-      : flow(flow), cost(cost), control(control), decisions(decisions) {}
+  InlineChooser(const DataFlow &flow, CostModel cost, const llvm::SmallPtrSetImpl<Operation *> &placed,
+                FusionControl &control, std::vector<Decision> &decisions)
+      : flow(flow), cost(cost), placed(placed), control(control), decisions(decisions) {}
 
   /// Back to front, so that a reader's place is open while its inputs are weighed.
   llvm::SmallPtrSet<Operation *, 16> run() {
     for (Operation *op : llvm::reverse(flow.computing()))
-      if (auto map = dyn_cast<MapOp>(op))
+      if (auto map = dyn_cast<MapOp>(op); map && !placed.contains(op))
         considerInline(map);
     return std::move(inlined);
   }
@@ -102,8 +103,9 @@ private:
   }
 
   /// How often a reader takes the whole of what it reads.
-  static double passesOf(Operation *user, const CostModel &m) {
-    auto contract = dyn_cast<ContractOp>(user);
+  double passesOf(Operation *user, const CostModel &m) {
+    // A cascade stages its rows once, whatever it loops over.
+    auto contract = placed.contains(user) ? ContractOp() : dyn_cast<ContractOp>(user);
     return contract ? laneTiles(contract, m) : 1.0;
   }
 
@@ -148,9 +150,11 @@ private:
         llvm::formatv("recomputing costs {0:f3} us per token, storing {1:f3}", recomputed * 1e6, stored * 1e6);
     auto kindFor = [](Operation *user) { return isa<ContractOp>(user) ? "prologue" : "inline"; };
     Operation *first = flow.users(map).front();
-    bool taken = control.take({kindFor(first), map, first}, recomputed < stored);
-    for (Operation *user : flow.users(map))
-      decide(map, user, kindFor(user), taken, figures);
+    bool taken = control.take({kindFor(first), map, first, figures}, recomputed < stored);
+    for (Operation *user : flow.users(map)) {
+      decide(map, user, kindFor(user), taken, control.verdict(figures));
+      decisions.back().secondsSaved = stored - recomputed;
+    }
     if (taken)
       inlined.insert(map);
   }
@@ -174,6 +178,7 @@ private:
 
   const DataFlow &flow;
   CostModel cost;
+  const llvm::SmallPtrSetImpl<Operation *> &placed;
   FusionControl &control;
   std::vector<Decision> &decisions;
   llvm::SmallPtrSet<Operation *, 16> inlined;
@@ -181,9 +186,10 @@ private:
 
 } // namespace
 
-llvm::SmallPtrSet<Operation *, 16> chooseInlined(const DataFlow &flow, CostModel cost, FusionControl &control,
-                                                 std::vector<Decision> &decisions) {
-  return InlineChooser(flow, cost, control, decisions).run();
+llvm::SmallPtrSet<Operation *, 16> chooseInlined(const DataFlow &flow, CostModel cost,
+                                                 const llvm::SmallPtrSetImpl<Operation *> &placed,
+                                                 FusionControl &control, std::vector<Decision> &decisions) {
+  return InlineChooser(flow, cost, placed, control, decisions).run();
 }
 
 } // namespace fusec

@@ -1,8 +1,7 @@
 //===- Remark.h - the one way a fusion decision is reported -----------------===//
 #pragma once
 
-#include "mlir/IR/Location.h"
-#include "llvm/ADT/StringRef.h"
+#include "passes/fusion/Decision.h"
 
 namespace fusec {
 
@@ -10,5 +9,8 @@ namespace fusec {
 void passedFusion(mlir::Location loc, llvm::StringRef kind, const llvm::Twine &why);
 /// The op at `loc` was not fused in this way; `why` is the condition that failed.
 void missedFusion(mlir::Location loc, llvm::StringRef kind, const llvm::Twine &why);
+
+/// The remark of a decision, with the names of both ops.
+void reportFusion(const Decision &decision);
 
 } // namespace fusec

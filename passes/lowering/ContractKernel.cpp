@@ -6,6 +6,9 @@
 //   direct:  for k: acc = dot(lhs[m, k], rhs[k, n], acc);  epilogue; store
 //   staged:  for k: scratch[k, n] = rhs[k, n] decoded;  for m: direct on scratch
 //
+// Reductions of the left operand's rows that the epilogue needs (a deferred
+// norm) are folded for each tile, in lanes along k as a row kernel does.
+//
 // Both add in ascending k with one rounding per step, so they agree bit for bit.
 //
 //===----------------------------------------------------------------------===//
@@ -222,6 +225,10 @@ private:
     AffineMap position = space.result.compose(fromFrame(space.m, space.n, true));
     for (auto [op, acc] : llvm::zip(contracts, accumulators))
       frame.known[{op.getResult(), position}] = acc;
+    for (Operation *op : group.ops)
+      if (auto reduce = dyn_cast<ReduceOp>(op))
+        if (failed(foldRows(reduce, shape, outer, m, frame)))
+          return failure();
     for (Value value : group.stored) {
       Value tileValue = evaluator->evaluate(value, position, frame);
       if (!tileValue)
@@ -239,6 +246,73 @@ private:
       evaluator->store(row, value, space.result.compose(fromFrame(std::nullopt, space.n, false)), flat, value.getLoc());
     }
     return success();
+  }
+
+  /// One reduction over the rows of the tile; its results become known in `frame`, the same along the lanes.
+  LogicalResult foldRows(ReduceOp op, const ContractTile &shape, ArrayRef<Value> outer, Value m, Frame &frame) {
+    const Dim &summed = space.extents[space.k];
+    int64_t lanes = rowLanes(summed, target.page);
+    SmallVector<Value> init;
+    for (Attribute attr : op.getInit()) {
+      auto type = VectorType::get({shape.rows, lanes}, cast<TypedAttr>(attr).getType());
+      init.push_back(arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, attr)));
+    }
+    auto loop =
+        scf::ForOp::create(builder, loc, constantIndex(0), extentOf(builder, loc, summed), constantIndex(lanes), init);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> operands(loop.getRegionIterArgs());
+      Frame scalar, inside;
+      scalar.indices = SmallVector<Value>(outer);
+      inside.indices = SmallVector<Value>(outer);
+      inside.indices.append({m, loop.getInductionVar()});
+      inside.lanes = {shape.rows, lanes};
+      inside.scalar = &scalar;
+      for (auto [input, identity] : llvm::zip(op.getInputs(), init)) {
+        Value element = evaluator->evaluate(input, elementMap(), inside);
+        if (!element)
+          return failure();
+        operands.push_back(maskTail(element, identity, summed, inside));
+      }
+      scf::YieldOp::create(builder, loc, evaluator->inlineBody(op.getCombine().front(), operands, AffineMap(), inside));
+    }
+    SmallVector<Type> types;
+    for (Value partial : loop.getResults())
+      types.push_back(VectorType::get({shape.rows, 1}, cast<VectorType>(partial.getType()).getElementType()));
+    auto fold = tile::ReduceOp::create(builder, loc, types, loop.getResults());
+    cloneCombine(op, fold);
+    AffineMap position = rowsOf(fromFrame(space.m, space.n, true));
+    for (auto [result, value] : llvm::zip(op.getResults(), fold.getResults())) {
+      auto type = VectorType::get({shape.rows, shape.lanes}, cast<VectorType>(value.getType()).getElementType());
+      frame.known[{result, position}] = vector::BroadcastOp::create(builder, loc, type, value);
+    }
+    return success();
+  }
+
+  /// The result's row dimensions, seen from a frame.
+  AffineMap rowsOf(AffineMap fromFrame) {
+    return simplifyAffineMap(space.result.dropResult(space.result.getNumResults() - 1).compose(fromFrame));
+  }
+
+  /// An element of the rows that are summed, seen from a frame (others..., row, k).
+  AffineMap elementMap() {
+    AffineMap frame = fromFrame(space.m, space.k, true);
+    SmallVector<AffineExpr> exprs(rowsOf(frame).getResults());
+    exprs.push_back(builder.getAffineDimExpr(frame.getNumDims() - 1));
+    return AffineMap::get(frame.getNumDims(), 0, exprs, builder.getContext());
+  }
+
+  /// Lanes beyond the rows' end take the reduction's identity.
+  Value maskTail(Value element, Value identity, const Dim &dim, Frame &frame) {
+    if (dim.isStatic() && dim.size % frame.lanes.back() == 0)
+      return element;
+    auto type = VectorType::get(frame.lanes, builder.getI32Type());
+    Value position = tile::IndexOp::create(builder, loc, type, frame.indices.back(), 1);
+    Value extent = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), extentOf(builder, loc, dim));
+    Value limit = vector::BroadcastOp::create(builder, loc, type, extent);
+    Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position, limit);
+    return arith::SelectOp::create(builder, loc, inside, element, identity);
   }
 
   /// Map from a frame (others..., row, lane), or (others..., lane) without `twoLanes`, to the

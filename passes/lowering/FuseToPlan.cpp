@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/plan/PlanDialect.h"
 #include "passes/Passes.h"
+#include "passes/derive/Cascade.h"
 #include "passes/lowering/KernelWriter.h"
 #include "passes/report/OpName.h"
 
@@ -285,14 +286,26 @@ struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
     KernelLibrary library(module);
     ProgramBuilder program(module, function, page);
     for (const KernelGroup &group : *groups) {
-      bool contracts = llvm::any_of(group.ops, [](Operation *op) { return isa<ContractOp>(op); });
-      SmallVector<WrittenKernel> kernels =
-          contracts ? fusec::writeContractKernels(module, group, target) : fusec::writeRowKernel(module, group, target);
-      if (kernels.empty())
+      SmallVector<fusec::LaunchKernels> launches = kernelsFor(module, group, target);
+      if (launches.empty())
         return failure();
-      program.launch(library.add(kernels), kernels.front().graphValues, group);
+      for (const fusec::LaunchKernels &kernels : launches)
+        program.launch(library.add(kernels), kernels.front().graphValues, group);
     }
     return success();
+  }
+
+  /// The kernels of a group by its form; empty with an error emitted.
+  static SmallVector<fusec::LaunchKernels> kernelsFor(ModuleOp module, const KernelGroup &group,
+                                                      const fusec::TileTarget &target) {
+    if (llvm::any_of(group.ops, [](Operation *op) { return op->hasAttr(fusec::cascadeAttr); }))
+      return fusec::writeCascadeKernels(module, group, target);
+    bool contracts = llvm::any_of(group.ops, [](Operation *op) { return isa<ContractOp>(op); });
+    fusec::LaunchKernels kernels =
+        contracts ? fusec::writeContractKernels(module, group, target) : fusec::writeRowKernel(module, group, target);
+    if (kernels.empty())
+      return {};
+    return {kernels};
   }
 };
 

@@ -37,7 +37,14 @@ llvm::SmallVector<WrittenKernel> writeRowKernel(mlir::ModuleOp module, const Ker
                                                 const TileTarget &target);
 llvm::SmallVector<WrittenKernel> writeContractKernels(mlir::ModuleOp module, const KernelGroup &group,
                                                       const TileTarget &target);
+/// The variants of one launch.
+using LaunchKernels = llvm::SmallVector<WrittenKernel>;
+/// The launches of a derived loop: one, or one and the merge of its splits.
+llvm::SmallVector<LaunchKernels> writeCascadeKernels(mlir::ModuleOp module, const KernelGroup &group,
+                                                     const TileTarget &target);
 
+/// Gives the fold of lanes the reduction's combine.
+void cloneCombine(fuse::ReduceOp from, tile::ReduceOp to);
 /// Extent of a dimension inside a kernel: a constant or `tile.extent`.
 mlir::Value extentOf(mlir::OpBuilder &builder, mlir::Location loc, const fuse::Dim &dim);
 /// A kernel with its entry block and terminator; the builder is left before the terminator.

@@ -177,12 +177,7 @@ private:
     for (Value partial : partials)
       types.push_back(cast<VectorType>(partial.getType()).getElementType());
     auto fold = tile::ReduceOp::create(builder, loc, types, partials);
-    IRMapping mapping;
-    op.getCombine().cloneInto(&fold.getCombine(), mapping);
-    Operation *yield = fold.getCombine().front().getTerminator();
-    OpBuilder inside(yield);
-    tile::YieldOp::create(inside, loc, yield->getOperands());
-    yield->erase();
+    cloneCombine(op, fold);
     AffineMap rowMap = builder.getMultiDimIdentityMap(rows.size());
     for (auto [result, value] : llvm::zip(op.getResults(), fold.getResults()))
       scalar.known[{result, rowMap}] = value;
@@ -265,6 +260,15 @@ private:
 };
 
 } // namespace
+
+void cloneCombine(ReduceOp from, tile::ReduceOp to) {
+  IRMapping mapping;
+  from.getCombine().cloneInto(&to.getCombine(), mapping);
+  Operation *yield = to.getCombine().front().getTerminator();
+  OpBuilder inside(yield);
+  tile::YieldOp::create(inside, to.getLoc(), yield->getOperands());
+  yield->erase();
+}
 
 Value extentOf(OpBuilder &builder, Location loc, const Dim &dim) {
   if (dim.isStatic())

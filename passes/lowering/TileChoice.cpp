@@ -71,7 +71,8 @@ llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t co
 
 ContractTile activationTile(const TileTarget &target, int64_t rows, const Dim &lanes, const Dim &summed) {
   ContractTile tile;
-  tile.step = stepFor(summed, 16, 16);
+  // Cached positions come in whole pages; nothing else dynamic is known to be a multiple of a step.
+  tile.step = stepFor(summed, 16, summed.kind == DimKind::Paged ? 16 : 1);
   for (int64_t wanted : {64, 32, 16}) {
     tile.lanes = lanes.isStatic() ? stepFor(lanes, wanted, wanted) : clampLanes(wanted, lanes);
     tile.rows = rowsFor(target, 1, tile.lanes, rows);

@@ -61,7 +61,7 @@ tile::BufferType bufferTypeFor(Value value) {
   MLIRContext *context = type.getContext();
   if (isCache(type))
     return tile::BufferType::get(context, type.getDims(), type.getElementType(),
-                                 isValueCache(value) ? tile::Layout::PagedV : tile::Layout::PagedK, std::nullopt);
+                                 isValueCache(value) ? tile::Layout::PagedV : tile::Layout::PagedK, type.getStorage());
   if (type.getStorage() && type.getRank() == 2)
     return tile::BufferType::get(context, type.getDims(), type.getElementType(), tile::Layout::Panel,
                                  type.getStorage());
@@ -169,6 +169,8 @@ Value TileEvaluator::evaluate(Value value, AffineMap map, Frame &frame) {
     result = evaluate(view.getSource(), view.getMap().compose(map), frame);
   else if (op && computes(op))
     result = evaluateMap(op, map, frame);
+  else if (auto contract = value.getDefiningOp<ContractOp>(); contract && product && computes(contract))
+    result = product(contract, map, frame);
   else
     result = load(value, map, frame, value.getLoc());
   if (result)
@@ -216,6 +218,25 @@ Value TileEvaluator::cloneOnTiles(Operation &op, IRMapping &mapping, Frame &fram
   state.addTypes(type);
   state.addAttributes(op.getAttrs());
   return builder.create(state)->getResult(0);
+}
+
+Value TileEvaluator::evaluateScalarOf(Value scalar, AffineMap map, Frame &frame) {
+  if (auto argument = dyn_cast<BlockArgument>(scalar)) {
+    auto op = cast<MapOp>(argument.getOwner()->getParentOp());
+    unsigned i = argument.getArgNumber();
+    return evaluate(op.getInputs()[i], op.getMap(i).compose(map), frame);
+  }
+  Operation *op = scalar.getDefiningOp();
+  if (auto index = dyn_cast<IndexOp>(op))
+    return indexTile(map.getResult(index.getDim()), frame, op->getLoc());
+  IRMapping mapping;
+  for (Value operand : op->getOperands()) {
+    Value value = evaluateScalarOf(operand, map, frame);
+    if (!value)
+      return {};
+    mapping.map(operand, value);
+  }
+  return cloneOnTiles(*op, mapping, frame);
 }
 
 Value TileEvaluator::indexTile(AffineExpr expr, Frame &frame, Location loc) {

@@ -14,6 +14,7 @@
 #include "ir/fuse/FuseDialect.h"
 #include "ir/tile/TileDialect.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace fusec {
@@ -66,12 +67,20 @@ public:
   TileEvaluator(mlir::OpBuilder &builder, KernelArguments &arguments, std::function<bool(mlir::Operation *)> computes)
       : builder(builder), arguments(arguments), computes(std::move(computes)) {}
 
+  /// How a contraction of this kernel gives a tile, for kernels that compute it on the way.
+  using Product = std::function<mlir::Value(fuse::ContractOp, mlir::AffineMap, Frame &)>;
+  void onProduct(Product write) { product = std::move(write); }
+
   /// `value[map(frame)]` as a tile of the frame's lanes; null (with an error emitted) when it cannot be written.
   mlir::Value evaluate(mlir::Value value, mlir::AffineMap map, Frame &frame);
   /// A scalar region on tiles: block arguments bound to `operands`; yields the terminator's operands.
   /// `map` gives the coordinates for `fuse.index`.
   llvm::SmallVector<mlir::Value> inlineBody(mlir::Block &body, mlir::ValueRange operands, mlir::AffineMap map,
                                             Frame &frame);
+  /// One scalar op of a body on tiles of the frame's shape; `mapping` has its operands.
+  mlir::Value cloneOnTiles(mlir::Operation &op, mlir::IRMapping &mapping, Frame &frame);
+  /// A scalar of a map's body, computed by itself; `map` gives the coordinates of the map's result.
+  mlir::Value evaluateScalarOf(mlir::Value scalar, mlir::AffineMap map, Frame &frame);
   /// Writes a tile of `value` (a graph value's stored form) at map(frame).
   void store(mlir::Value tile, mlir::Value graphValue, mlir::AffineMap map, Frame &frame, mlir::Location loc);
   /// An i32 tile of an index expression over the frame.
@@ -83,13 +92,13 @@ private:
   mlir::Value evaluateMap(fuse::MapOp op, mlir::AffineMap map, Frame &frame);
   mlir::Value evaluateScalar(mlir::Value value, mlir::AffineMap map, Frame &frame);
   mlir::Value load(mlir::Value value, mlir::AffineMap map, Frame &frame, mlir::Location loc);
-  mlir::Value cloneOnTiles(mlir::Operation &op, mlir::IRMapping &mapping, Frame &frame);
   mlir::Type tileType(mlir::Type element, const Frame &frame);
   mlir::Value broadcast(mlir::Value scalar, const Frame &frame, mlir::Location loc);
 
   mlir::OpBuilder &builder;
   KernelArguments &arguments;
   std::function<bool(mlir::Operation *)> computes;
+  Product product;
 };
 
 } // namespace fusec

@@ -14,6 +14,8 @@ bool isLoadedIndex(Value index) {
 
 /// Whether the access takes single slices of dimension 0 by a loaded index.
 bool isGather(tile::BufferType type, ValueRange indices, AffineMap map) {
+  if (map.getNumResults() == 0) // a scalar
+    return false;
   auto first = dyn_cast<AffineDimExpr>(map.getResult(0));
   return first && !type.isPaged() && isLoadedIndex(indices[first.getPosition()]);
 }

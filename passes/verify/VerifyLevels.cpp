@@ -4,6 +4,10 @@
 #include "passes/report/KernelUse.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <limits>
+#include <set>
 
 namespace fusec {
 #define GEN_PASS_DEF_VERIFYFUSEPASS
@@ -66,22 +70,58 @@ struct VerifyPlan : fusec::impl::VerifyPlanPassBase<VerifyPlan> {
     return success();
   }
 
-  /// Activations and outputs are written before a launch reads them.
+  using Sizes = llvm::MapVector<StringAttr, int64_t>;
+
+  /// One step per way in which the sizes can lie between the limits of variants.
+  static SmallVector<Sizes> distinctSteps(ModuleOp module) {
+    llvm::MapVector<StringAttr, std::set<int64_t>> limits;
+    for (auto kernel : module.getOps<plan::KernelOp>())
+      for (auto variant : kernel.getVariants().getAsRange<plan::VariantAttr>())
+        if (variant.getSymbol())
+          limits[variant.getSymbol()].insert({variant.getLimit(), std::numeric_limits<int64_t>::max()});
+    SmallVector<Sizes> steps(1);
+    for (auto &[symbol, values] : limits) {
+      SmallVector<Sizes> longer;
+      for (const Sizes &step : steps)
+        for (int64_t value : values) {
+          longer.push_back(step);
+          longer.back()[symbol] = value;
+        }
+      steps = std::move(longer);
+    }
+    return steps;
+  }
+
+  static plan::VariantAttr variantOf(plan::KernelOp kernel, const Sizes &sizes) {
+    for (auto variant : kernel.getVariants().getAsRange<plan::VariantAttr>())
+      if (!variant.getSymbol() || sizes.lookup(variant.getSymbol()) <= variant.getLimit())
+        return variant;
+    return {};
+  }
+
+  /// Activations and outputs are written before a launch reads them, whichever variants run.
   static LogicalResult checkWrites(ModuleOp module, plan::ProgramOp program) {
     SymbolTable symbols(module);
-    llvm::DenseSet<Value> written;
-    for (auto launch : program.getOps<plan::LaunchOp>()) {
-      auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());
-      auto last = cast<plan::VariantAttr>(kernel.getVariants().getValue().back());
-      auto uses = fusec::usesOf(symbols.lookup<tile::KernelOp>(last.getKernel().getValue()));
-      for (auto [use, buffer] : llvm::zip(uses, launch.getBuffers())) {
-        auto declared = buffer.getDefiningOp<plan::BufferOp>();
-        if (use.read && declared.getSlot() && !written.contains(buffer))
-          return launch.emitError("reads buffer '") << declared.getName() << "' before anything was written to it";
+    llvm::DenseMap<Operation *, SmallVector<fusec::ArgumentUse>> known;
+    for (const Sizes &sizes : distinctSteps(module)) {
+      llvm::DenseSet<Value> written;
+      for (auto launch : program.getOps<plan::LaunchOp>()) {
+        plan::VariantAttr variant = variantOf(symbols.lookup<plan::KernelOp>(launch.getKernel()), sizes);
+        if (!variant)
+          continue; // Nothing runs.
+        auto kernel = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
+        auto [uses, isNew] = known.try_emplace(kernel);
+        if (isNew)
+          uses->second = fusec::usesOf(kernel);
+        for (auto [use, buffer] : llvm::zip(uses->second, launch.getBuffers())) {
+          auto declared = buffer.getDefiningOp<plan::BufferOp>();
+          if (use.read && declared.getSlot() && !written.contains(buffer))
+            return launch.emitError("reads buffer '") << declared.getName() << "' before anything was written to it";
+        }
+        for (auto [use, buffer] : llvm::zip(uses->second, launch.getBuffers()))
+          if (use.written)
+            written.insert(buffer);
       }
-      for (auto [use, buffer] : llvm::zip(uses, launch.getBuffers()))
-        if (use.written)
-          written.insert(buffer);
     }
     return success();
   }

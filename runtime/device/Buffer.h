@@ -18,8 +18,9 @@ class Buffer {
 public:
   Buffer() = default;
   /// Reserves `bytes` > 0 of zeroed memory, page aligned. `owner` names the
-  /// reservation in the error message.
-  static Result<Buffer> allocate(int64_t bytes, std::string_view owner);
+  /// reservation in the error message. From `hugePageThreshold` bytes on, huge
+  /// pages are asked for and the start is aligned to one.
+  static Result<Buffer> allocate(int64_t bytes, std::string_view owner, int64_t hugePageThreshold = 16 << 20);
   ~Buffer();
   Buffer(Buffer &&other) noexcept;
   Buffer &operator=(Buffer &&other) noexcept;

@@ -76,7 +76,8 @@ Status EngineState::reserve() {
   FUSEC_ASSIGN_OR_RETURN(executor, Executor::create(artifact, device, cache, executorOptions));
   sequence.emplace(*executor, allocator, pageTokens);
 
-  memory.rows = {{"weights (mapped)", static_cast<int64_t>(artifact.weights.size())}, {"kv cache", cache.bytes()}};
+  memory.rows = {{"weights (mapped)", static_cast<int64_t>(artifact.weights.size())},
+                 {"kv cache (" + manifest.kv.dtype + ")", cache.bytes()}};
   for (MemoryPlan::Row &row : executor->memory().rows)
     memory.rows.push_back(std::move(row));
   return checkMachineMemory();

@@ -179,6 +179,10 @@ Status Executor::prepareLaunches(const SymbolValues &values) {
     BoundLaunch &launch = bound[i];
     auto variant = std::find_if(launch.variants->begin(), launch.variants->end(),
                                 [&](const BoundVariant &v) { return v.info->accepts(values); });
+    if (variant == launch.variants->end()) {
+      launches[i] = {nullptr, launch.args.data(), 0}; // No programs: the team passes over it.
+      continue;
+    }
     std::optional<int64_t> programs = variant->info->programs(values);
     if (!programs)
       return internalError("launch '" + launch.info->name + "': the number of programs overflows");

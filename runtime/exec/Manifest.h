@@ -25,7 +25,7 @@
 namespace fusec::runtime {
 
 /// The format this runtime reads.
-inline constexpr int64_t manifestFormat = 1;
+inline constexpr int64_t manifestFormat = 2;
 
 /// Weights start at multiples of this, and as many bytes follow the last one:
 /// kernels load whole vectors.
@@ -115,7 +115,7 @@ struct KernelVariant {
   std::optional<int64_t> programs(const SymbolValues &values) const;
 };
 
-/// First match wins; the last one always matches.
+/// First match wins; where none matches nothing is run. Never empty; only the last may match always.
 using KernelVariants = std::vector<KernelVariant>;
 
 struct TargetInfo {
@@ -126,7 +126,7 @@ struct TargetInfo {
 
 struct KvInfo {
   int64_t pageTokens = 0;
-  std::string dtype;
+  std::string dtype; ///< "f32", "f16" or "bf16": how the values of every cache are stored.
   int64_t layers = 0;
 };
 

@@ -141,7 +141,7 @@ Result<ModelInfo> readModel(const json &object) {
 Result<KvInfo> readKv(const json &object) {
   KvInfo kv;
   FUSEC_ASSIGN_OR_RETURN(kv.pageTokens, readSize(object, "page_tokens", 1, 1 << 16));
-  FUSEC_ASSIGN_OR_RETURN(kv.dtype, jsonStringOr(object, "dtype", "f32"));
+  FUSEC_ASSIGN_OR_RETURN(kv.dtype, jsonString(object, "dtype"));
   FUSEC_ASSIGN_OR_RETURN(kv.layers, jsonIntOr(object, "layers", 0));
   return kv;
 }
@@ -285,6 +285,7 @@ Result<Manifest> readManifest(const json &document) {
   if (!kvInfo)
     return kvInfo.status().withContext("kv");
   manifest.kv = std::move(kvInfo).value();
+  manifest.model.kvDtype = manifest.kv.dtype;
   FUSEC_ASSIGN_OR_RETURN(manifest.symbols, readArray<Symbol>(document, "symbols", numSymbols, readSymbol));
   FUSEC_ASSIGN_OR_RETURN(manifest.buffers, readArray<BufferInfo>(document, "buffers", maxEntries, readBuffer));
   FUSEC_ASSIGN_OR_RETURN(manifest.launches, readArray<LaunchInfo>(document, "launches", maxEntries, readLaunch));

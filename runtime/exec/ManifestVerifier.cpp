@@ -7,13 +7,14 @@
 //  3. Weights are aligned, inside the file with slack behind, and large enough
 //     for their dims.
 //  4. Launch arguments are buffers; every target has every kernel that a launch
-//     names, with a last variant that always matches.
+//     names, and no variant stands behind one that always matches.
 //  5. Ids of the model lie in its vocabulary; library paths stay inside the
 //     artifact.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/exec/Manifest.h"
+#include "runtime/schema/StorageType.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -52,6 +53,7 @@ public:
   Status run() {
     FUSEC_RETURN_IF_ERROR(checkSymbols());
     FUSEC_RETURN_IF_ERROR(checkModel());
+    FUSEC_RETURN_IF_ERROR(checkKv());
     FUSEC_RETURN_IF_ERROR(checkBuffers());
     FUSEC_RETURN_IF_ERROR(checkLaunches());
     return checkTargets();
@@ -86,6 +88,13 @@ private:
     return {};
   }
 
+  Status checkKv() const {
+    std::optional<StorageType> type = storageTypeByName(manifest.kv.dtype);
+    if (type && isCacheType(*type))
+      return {};
+    return corruptData("kv: expected dtype f32, f16 or bf16, found '" + manifest.kv.dtype + "'");
+  }
+
   Status checkBuffers() {
     int outputs = 0;
     std::set<InputKind> inputs;
@@ -112,6 +121,7 @@ private:
     case BufferKind::Output:
       return checkOutput(buffer);
     case BufferKind::Cache:
+      return checkCache(buffer);
     case BufferKind::Activation:
       return {};
     }
@@ -126,6 +136,12 @@ private:
       return corruptData("expected i32 " + print(expected) + ", found " + std::string(buffer.type.name) + " " +
                          print(buffer.dims));
     return {};
+  }
+
+  Status checkCache(const BufferInfo &buffer) const {
+    if (buffer.type.name == manifest.kv.dtype)
+      return {};
+    return corruptData("expected " + manifest.kv.dtype + " as in kv.dtype, found " + std::string(buffer.type.name));
   }
 
   Status checkOutput(const BufferInfo &buffer) const {
@@ -195,9 +211,11 @@ private:
   }
 
   Status checkVariants(const KernelVariants &variants) const {
-    if (variants.empty() || !variants.back().when.empty())
-      return corruptData("the last variant must have no 'when'");
+    if (variants.empty())
+      return corruptData("expected at least one variant");
     for (const KernelVariant &variant : variants) {
+      if (variant.when.empty() && &variant != &variants.back())
+        return corruptData("only the last variant may have no 'when', found '" + variant.entry + "' before it");
       if (variant.entry.empty() || variant.entry.find('\0') != std::string::npos)
         return corruptData("expected the name of an entry point");
       for (const KernelVariant::Limit &limit : variant.when)

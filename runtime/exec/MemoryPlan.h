@@ -14,7 +14,7 @@ namespace fusec::runtime {
 
 struct MemoryPlan {
   struct Row {
-    std::string name; ///< "weights (mapped)", "kv cache", "activations", ...
+    std::string name; ///< "weights (mapped)", "kv cache (f16)", "activations", ...
     int64_t bytes;    ///< Reserved; KV pages become resident on first use.
   };
   std::vector<Row> rows;

@@ -1,8 +1,14 @@
 //===- KvCache.h - the memory of all KV pages --------------------------------===//
 //
-// One buffer per layer and kind (keys, values), each numPages * pageBytes with
-// page p at p * pageBytes. Reserved at once, resident page by page on first
+// Page p of every buffer (one per layer and kind: keys, values) lies side by
+// side, then page p + 1 of each: page p of a buffer is at base + p * stride,
+// where stride is the sum of all pageBytes. Reserved at once, resident on first
 // write. Knows sizes only; BlockAllocator decides who uses a page.
+//
+// Why not buffer by buffer: a short prompt then writes a little at the start of
+// every buffer, tens of places megabytes apart, so that huge pages would make
+// most of the reservation resident. In this order what is written is one run
+// from the start, and huge pages cost at most the ends of that run.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,16 +24,19 @@ namespace fusec::runtime {
 
 class KvCache {
 public:
-  /// One buffer per entry of `pageBytes`, each with `numPages` pages.
+  /// One buffer per entry of `pageBytes`, each with `numPages` pages, all zero.
   static Result<KvCache> create(std::span<const int64_t> pageBytes, int64_t numPages);
 
-  size_t numBuffers() const { return buffers.size(); }
-  std::byte *base(size_t buffer) const { return buffers[buffer].data(); }
-  int64_t bytes() const { return totalBytes; }
+  size_t numBuffers() const { return offsets.size(); }
+  std::byte *base(size_t buffer) const { return arena.data() + offsets[buffer]; }
+  /// Bytes from a page of a buffer to the buffer's next page.
+  int64_t pageStride() const { return stride; }
+  int64_t bytes() const { return arena.bytes(); }
 
 private:
-  std::vector<Buffer> buffers;
-  int64_t totalBytes = 0;
+  Buffer arena;
+  std::vector<int64_t> offsets; ///< Of each buffer's page 0.
+  int64_t stride = 0;
 };
 
 } // namespace fusec::runtime

@@ -47,4 +47,9 @@ constexpr std::optional<StorageType> storageTypeByGgufId(uint32_t id) {
   return std::nullopt;
 }
 
+/// The types a KV cache may be stored in: one float per element.
+constexpr bool isCacheType(StorageType type) {
+  return type == StorageType::F32 || type == StorageType::F16 || type == StorageType::BF16;
+}
+
 } // namespace fusec

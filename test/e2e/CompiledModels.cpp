@@ -20,19 +20,20 @@ std::vector<std::string> hostLevels() {
   return levels;
 }
 
-Result<std::filesystem::path> artifactOf(const std::filesystem::path &model) {
+Result<std::filesystem::path> artifactOf(const std::filesystem::path &model, StorageType kvDtype) {
   static TempDirectory folder;
-  static std::map<std::filesystem::path, std::filesystem::path> artifacts;
-  if (auto known = artifacts.find(model); known != artifacts.end())
+  static std::map<std::pair<std::filesystem::path, StorageType>, std::filesystem::path> artifacts;
+  if (auto known = artifacts.find({model, kvDtype}); known != artifacts.end())
     return known->second;
   CompileOptions options;
   options.model = model;
   options.output = folder.path() / std::to_string(artifacts.size());
   options.levels = hostLevels();
+  options.kvDtype = kvDtype;
   std::error_code ignored;
   std::filesystem::remove_all(options.output, ignored); // What a failed compile left.
   FUSEC_ASSIGN_OR_RETURN(std::filesystem::path artifact, compileModel(options));
-  return artifacts[model] = artifact;
+  return artifacts[{model, kvDtype}] = artifact;
 }
 
 Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &model, runtime::EngineOptions options) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "runtime/engine/Engine.h"
+#include "runtime/schema/StorageType.h"
 
 #include <filesystem>
 #include <string>
@@ -19,8 +20,8 @@ namespace fusec::e2e {
 /// CPU levels that this machine runs, best first.
 std::vector<std::string> hostLevels();
 
-/// The artifact of a model file or directory; compiled on first use.
-Result<std::filesystem::path> artifactOf(const std::filesystem::path &model);
+/// The artifact of a model file or directory, its KV cache stored as asked; compiled on first use.
+Result<std::filesystem::path> artifactOf(const std::filesystem::path &model, StorageType kvDtype = StorageType::F32);
 
 /// Opens it; `options.artifact` is filled in.
 Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &model,

@@ -68,8 +68,8 @@ func.func @rope_partial(%x: !fuse.tensor<[ragged(T), 3, 8], f32>, %p: !fuse.tens
 // CHECK: arith.cmpi sgt
 // CHECK: arith.maximumf
 // CHECK: math.exp
-// CHECK: fuse.contract
 // CHECK: arith.divf
+// CHECK: fuse.contract
 // CHECK: fuse.reshape
 func.func @attention(%q: !fuse.tensor<[ragged(T), 6, 4], f32>, %k: !fuse.tensor<[sym(S), paged(C), 2, 4], f32>, %v: !fuse.tensor<[sym(S), paged(C), 2, 4], f32>,
                      %p: !fuse.tensor<[ragged(T)], i32>, %s: !fuse.tensor<[ragged(T)], i32>) -> !fuse.tensor<[ragged(T), 24], f32> {

@@ -54,3 +54,32 @@ tile.kernel @k0_all grid [#tile.axis<[1] by 1>] {
   tile.return
 }
 plan.kernel @k0 [#plan.variant<@k0_all>]
+
+// -----
+
+// Up to 16 tokens @first takes a variant that leaves 'a' unwritten.
+plan.program @step page 64 {
+  %a = plan.buffer activation "a" slot 0 : !tile.buffer<[4], f32>
+  plan.launch @first(%a) "first" : !tile.buffer<[4], f32>
+  // expected-error @below {{reads buffer 'a' before anything was written to it}}
+  plan.launch @second(%a) "second" : !tile.buffer<[4], f32>
+}
+tile.kernel @nothing grid [#tile.axis<[1] by 1>] {
+^bb0(%x: !tile.buffer<[4], f32>):
+  tile.return
+}
+tile.kernel @writes grid [#tile.axis<[1] by 1>] {
+^bb0(%x: !tile.buffer<[4], f32>):
+  %i = tile.origin 0
+  %v = arith.constant 0.0 : f32
+  tile.store %v, %x[%i] map affine_map<(i) -> (i)> : f32, !tile.buffer<[4], f32>
+  tile.return
+}
+tile.kernel @reads grid [#tile.axis<[1] by 1>] {
+^bb0(%x: !tile.buffer<[4], f32>):
+  %i = tile.origin 0
+  %v = tile.load %x[%i] map affine_map<(i) -> (i)> : !tile.buffer<[4], f32> -> f32
+  tile.return
+}
+plan.kernel @first [#plan.variant<@nothing when T upto 16>, #plan.variant<@writes>]
+plan.kernel @second [#plan.variant<@reads when T upto 16>]

@@ -6,9 +6,11 @@
 // shows as spread and not as a difference between them.
 //
 //===----------------------------------------------------------------------===//
+#include "tools/fusec/AtomicFile.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/HostContext.h"
 #include "tools/fusec/Interrupt.h"
+#include "tools/fusec/MachineRates.h"
 #include "tools/fusec/ModelOptions.h"
 #include "tools/fusec/ProgressBar.h"
 #include "tools/fusec/RunStats.h"
@@ -19,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <map>
 
 namespace fusec {
 
@@ -32,7 +35,9 @@ public:
 private:
   Status fitToContext();
   Status measure(const Environment &environment);
-  Result<runtime::Timings> generate(int64_t promptTokens, int64_t newTokens);
+  Result<runtime::Timings> generate(int64_t promptTokens, int64_t newTokens,
+                                    const runtime::TokenCallback &onToken = {});
+  Status writeKernelTimes();
   nlohmann::json report() const;
   void printText(const nlohmann::json &report) const;
 
@@ -40,6 +45,7 @@ private:
   int64_t promptTokens = 512, generateTokens = 128, depth = 1;
   int repeats = 5, warmups = 1;
   bool json = false;
+  std::string kernelTimes;
 
   std::unique_ptr<runtime::Engine> engine;
   HostContext host;
@@ -60,11 +66,14 @@ void BenchCommand::declare(CLI::App &app) {
   app.add_option("-r,--repeats", repeats, "measurements of each")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--warmups", warmups, "unmeasured repeats before")->check(CLI::Range(0, 100))->capture_default_str();
   app.add_flag("--json", json, "print one JSON object");
-  app.footer("Examples:\n"
-             "  fusec bench model.gguf\n"
-             "  fusec bench model.gguf --threads 2 --prompt 512 --generate 128 --repeats 9 --json\n"
-             "  fusec bench model.gguf --prompt 0 --depth 2000     # decode behind a long context\n\n"
-             "Rates are tokens per second: median (min .. max) of the repeats.");
+  app.add_option("--kernel-times", kernelTimes, "also time each kernel in decode steps, for `fusec explain --timings`");
+  app.footer(
+      "Examples:\n"
+      "  fusec bench model.gguf\n"
+      "  fusec bench model.gguf --threads 2 --prompt 512 --generate 128 --repeats 9 --json\n"
+      "  fusec bench model.gguf --prompt 0 --depth 2000     # decode behind a long context\n"
+      "  fusec bench model.gguf --kernel-times times.json   # then: fusec explain model.gguf --timings times.json\n\n"
+      "Rates are tokens per second: median (min .. max) of the repeats.");
 }
 
 /// Shortens what does not fit the model's context; the report shows the lengths used.
@@ -81,7 +90,8 @@ Status BenchCommand::fitToContext() {
 
 /// Generates behind a prompt of arbitrary ids: rates do not depend on what the tokens mean. A fixed
 /// generator makes every repeat and every run use the same ones.
-Result<runtime::Timings> BenchCommand::generate(int64_t promptLength, int64_t newTokens) {
+Result<runtime::Timings> BenchCommand::generate(int64_t promptLength, int64_t newTokens,
+                                                const runtime::TokenCallback &onToken) {
   runtime::Request request;
   uint64_t state = 1;
   for (int64_t i = 0; i < promptLength; ++i) {
@@ -92,7 +102,7 @@ Result<runtime::Timings> BenchCommand::generate(int64_t promptLength, int64_t ne
   request.maxTokens = newTokens;
   request.ignoreEos = true;
   engine->reset();
-  FUSEC_ASSIGN_OR_RETURN(runtime::Generation generation, engine->generate(request));
+  FUSEC_ASSIGN_OR_RETURN(runtime::Generation generation, engine->generate(request, onToken));
   return generation.timings;
 }
 
@@ -115,6 +125,32 @@ Status BenchCommand::measure(const Environment &environment) {
     }
   }
   return {};
+}
+
+/// One more decode with every launch timed, after the measurements: timing costs a little.
+Status BenchCommand::writeKernelTimes() {
+  const int64_t steps = std::max<int64_t>(1, generateTokens);
+  bool first = true;
+  engine->setProfiling(true);
+  FUSEC_RETURN_IF_ERROR(generate(depth, steps + 1, [&](const runtime::TokenEvent &) {
+                          if (first)
+                            engine->takeProfile(); // of the prompt
+                          first = false;
+                          return true;
+                        }).status());
+  std::map<std::string, double> seconds;
+  for (const runtime::LaunchTime &launch : engine->takeProfile())
+    seconds[launch.kernel] += launch.seconds / double(steps);
+  engine->setProfiling(false);
+  const MachineRates rates = measureMachine(engine->options().threads);
+  nlohmann::ordered_json file = {
+      {"machine", {{"bytes_per_second", rates.bytesPerSecond}, {"flops_per_second", rates.flopsPerSecond}}},
+      {"step", {{"tokens", 1}, {"context", depth + steps / 2}}},
+      {"kernels", nlohmann::ordered_json::object()}};
+  for (const auto &[kernel, time] : seconds)
+    if (time > 0)
+      file["kernels"][kernel] = {{"seconds", time}};
+  return writeFileAtomically(kernelTimes, file.dump(1) + "\n");
 }
 
 nlohmann::json statsJson(const SampleStats &stats) {
@@ -153,6 +189,7 @@ nlohmann::json BenchCommand::report() const {
   context["level"] = options.level;
   context["context_tokens"] = options.contextTokens;
   context["chunk_tokens"] = options.chunkTokens;
+  context["kv_dtype"] = model.kvDtype;
   std::vector<std::string> missing = host.missing();
   if (model.digest.empty())
     missing.push_back("model.digest");
@@ -212,6 +249,9 @@ int BenchCommand::execute(const Environment &environment) {
   host = readHostContext(); // Before measuring: the load average of others, not our own.
   if (Status status = measure(environment); !status.ok())
     return reportError(status);
+  if (!kernelTimes.empty())
+    if (Status status = writeKernelTimes(); !status.ok())
+      return reportError(status);
   const nlohmann::json result = report();
   if (json)
     std::printf("%s\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());

@@ -28,6 +28,9 @@ private:
 
   CompileOptions options;
   std::string model, output, dumpPhasesTo, dumpKernelsTo, remarks;
+  KvDtypeOption kvDtype;
+  FusionPlanOption fusionPlan;
+  ExtensionOptions extensions;
   bool force = false;
   CLI::App *parsed = nullptr;
 };
@@ -41,13 +44,22 @@ void CompileCommand::declare(CLI::App &app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"avx2", "avx512"}));
+  CLI::Option *kvDtypeGiven = kvDtype.declare(app);
+  fusionPlan.declare(app);
+  extensions.declare(app);
   app.add_flag("--force", force, "replace an existing output");
   const char *group = "Looking inside";
   app.add_option("--dump-phases-to", dumpPhasesTo, "write the IR after each phase into this directory")->group(group);
   app.add_option("--dump-kernels-to", dumpKernelsTo, "write each kernel's code into this directory")->group(group);
-  app.add_option("--compile-from", options.compileFrom, "start with the IR of this phase")->group(group);
+  app.add_option("--compile-from", options.compileFrom, "start with the IR of this phase")
+      ->excludes(kvDtypeGiven) // The IR says how its caches are stored.
+      ->group(group);
   app.add_option("--compile-to", options.compileTo, "stop after this phase and write its IR")->group(group);
   app.add_option("--remarks", remarks, "write every decision with its reason to this YAML file")->group(group);
+  app.add_flag("!--no-fusion", options.fusion, "give every op its own kernel; derive nothing")->group(group);
+  app.add_option("--fusion-limit", options.fusionLimit, "take only the first so many fusions")
+      ->check(CLI::NonNegativeNumber)
+      ->group(group);
   app.allow_extras(); // MLIR's own flags; checkMlirFlags refuses all others.
   std::string phases;
   for (const std::string &phase : compilerPhases())
@@ -57,6 +69,7 @@ void CompileCommand::declare(CLI::App &app) {
              "Examples:\n"
              "  fusec compile model.gguf -o model.fusec\n"
              "  fusec compile model.gguf --level avx2,avx512 --dump-phases-to ir\n"
+             "  fusec compile model.gguf --kv-dtype f16      # half the cache memory and traffic\n"
              "  fusec compile model.gguf --compile-to groups -o model.mlir");
 }
 
@@ -113,6 +126,9 @@ Result<fs::path> CompileCommand::compileAndPublish() {
 
 int CompileCommand::execute(const Environment &environment) {
   options.model = model;
+  options.extensions = extensions.files;
+  options.kvDtype = kvDtype.type();
+  options.fusionPlan = fusionPlan.file;
   options.dumpPhasesTo = dumpPhasesTo;
   options.dumpKernelsTo = dumpKernelsTo;
   options.remarksFile = remarks;

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace fusec {
@@ -84,6 +85,38 @@ void InspectCommand::printListing(const models::ModelListing &listing) const {
     std::printf("\nfusec cannot compile this model: %s\n", listing.problem.c_str());
 }
 
+/// How the KV cache is stored, and what a token takes in it.
+Status printCache(const nlohmann::json &manifest) {
+  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *kv, jsonObject(manifest, "kv"));
+  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *buffers, jsonArray(manifest, "buffers"));
+  FUSEC_ASSIGN_OR_RETURN(int64_t pageTokens, jsonInt(*kv, "page_tokens"));
+  FUSEC_ASSIGN_OR_RETURN(std::string dtype, jsonStringOr(*kv, "dtype", "?"));
+  int64_t pageBytes = 0;
+  for (const nlohmann::json &buffer : *buffers) {
+    FUSEC_ASSIGN_OR_RETURN(int64_t bytes, jsonIntOr(buffer, "page_bytes", 0));
+    pageBytes += bytes;
+  }
+  std::printf("%-20s %s, %lld tokens per page, %s per token\n", "kv cache", dtype.c_str(),
+              static_cast<long long>(pageTokens), formatBytes(pageBytes / std::max<int64_t>(pageTokens, 1)).c_str());
+  return {};
+}
+
+/// The rules and plugins that took part in the compilation.
+Status printExtensions(const nlohmann::json &manifest) {
+  if (!manifest.contains("extensions"))
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *extensions, jsonArray(manifest, "extensions"));
+  for (const nlohmann::json &used : *extensions) {
+    FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonString(used, "kind"));
+    FUSEC_ASSIGN_OR_RETURN(std::string name, jsonString(used, "name"));
+    FUSEC_ASSIGN_OR_RETURN(std::string version, jsonStringOr(used, "version", ""));
+    FUSEC_ASSIGN_OR_RETURN(std::string digest, jsonStringOr(used, "digest", "?"));
+    std::printf("%-20s %s %s%s (%s)\n", "extension", kind.c_str(), name.c_str(),
+                (version.empty() ? "" : " " + version).c_str(), digest.c_str());
+  }
+  return {};
+}
+
 /// An artifact's own description: what it was made from and for, and its parts.
 Status printArtifact(const std::filesystem::path &artifact, bool json) {
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
@@ -101,6 +134,8 @@ Status printArtifact(const std::filesystem::path &artifact, bool json) {
   for (const auto &[key, value] : model->items())
     std::printf("%-20s %s\n", key.c_str(),
                 value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  FUSEC_RETURN_IF_ERROR(printCache(manifest));
+  FUSEC_RETURN_IF_ERROR(printExtensions(manifest));
   for (const nlohmann::json &target : *targets) {
     FUSEC_ASSIGN_OR_RETURN(std::string level, jsonString(target, "level"));
     FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *kernels, jsonObject(target, "kernels"));

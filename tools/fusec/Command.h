@@ -40,6 +40,7 @@ std::unique_ptr<Command> makeOpt();
 std::unique_ptr<Command> makeExplain();
 std::unique_ptr<Command> makeBench();
 std::unique_ptr<Command> makeEval();
+std::unique_ptr<Command> makeVerify();
 std::unique_ptr<Command> makeTokenize();
 std::unique_ptr<Command> makeCompletion();
 

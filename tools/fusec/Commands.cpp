@@ -17,6 +17,7 @@ static constexpr CommandRow table[] = {
     {"explain", "show kernels, the ops fused into each, and their bytes", makeExplain},
     {"bench", "measure prefill and decode rates on this machine", makeBench},
     {"eval", "measure the perplexity of a text file", makeEval},
+    {"verify", "compare a model with itself: fused, chunked, on more threads, ...", makeVerify},
     {"tokenize", "turn text into token ids, or ids into text", makeTokenize},
     {"opt", "run passes on textual IR (fusec's mlir-opt)", makeOpt},
     {"completion", "print a shell completion script", makeCompletion},

@@ -3,6 +3,10 @@
 
 #include "ir/InitAllDialects.h"
 #include "models/arch/Decoder.h"
+#include "passes/Passes.h"
+#include "tools/fusec/ModelDigest.h"
+
+#include "tools/fusec/AtomicFile.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
@@ -24,7 +28,7 @@ public:
       : handler(&context, [this](mlir::Diagnostic &d) {
           if (d.getSeverity() == mlir::DiagnosticSeverity::Error && text.empty()) {
             llvm::raw_string_ostream stream(text);
-            stream << d.getLocation() << ": " << d;
+            stream << placeOf(d.getLocation()) << ": " << d;
           }
           return mlir::success();
         }) {}
@@ -39,6 +43,14 @@ mlir::DialectRegistry registry() {
   mlir::DialectRegistry all;
   registerAllDialects(all);
   return all;
+}
+
+FusionOptions fusionOptions(const CompileOptions &options) {
+  FusionOptions fusion;
+  fusion.enabled = options.fusion;
+  fusion.derivation = options.derivation;
+  fusion.limit = options.fusionLimit;
+  return fusion;
 }
 
 /// The attribute that remembers which model a dumped module came from.
@@ -76,7 +88,8 @@ Status parseMlirFlags(const std::vector<std::string> &flags) {
   return {};
 }
 
-Compilation::Compilation(const CompileOptions &options) : options(options), context(registry()) {
+Compilation::Compilation(const CompileOptions &options)
+    : options(options), context(registry()), fusion(std::make_shared<FusionControl>(fusionOptions(options))) {
   context.loadAllAvailableDialects();
 }
 
@@ -92,14 +105,33 @@ Status Compilation::enableRemarks() {
   return {};
 }
 
+Status Compilation::readFusionPlan() {
+  if (options.fusionPlan.empty())
+    return {};
+  std::optional<Phase> from = phaseByName(options.compileFrom);
+  if (from && *from >= Phase::Groups)
+    return invalidArgument("a fusion plan decides nothing after phase 'groups', where '" + options.model.string() +
+                           "' starts");
+  FusionOptions asked = fusionOptions(options);
+  asked.planName = options.fusionPlan.string();
+  FUSEC_ASSIGN_OR_RETURN(asked.plan, readWholeFile(options.fusionPlan));
+  FUSEC_RETURN_IF_ERROR(FusionPlan::parse(asked.plan).status().withContext(asked.planName));
+  fusion = std::make_shared<FusionControl>(std::move(asked));
+  return {};
+}
+
 Status Compilation::open() {
   FUSEC_RETURN_IF_ERROR(enableRemarks());
+  FUSEC_RETURN_IF_ERROR(readFusionPlan());
+  FUSEC_ASSIGN_OR_RETURN(added, Extensions::open(context, options.extensions.rules, options.extensions.plugins));
+  for (const std::unique_ptr<RuleFile> &file : added.rules())
+    file->state().control = fusion.get();
   if (!options.compileFrom.empty())
     return openIR();
   FUSEC_ASSIGN_OR_RETURN(models::Model opened, models::openModel(options.model));
   source = std::move(opened);
   Diagnostics diagnostics(context);
-  graph = models::buildGraph(context, *source);
+  graph = models::buildGraph(context, *source, options.kvDtype);
   (*graph)->setAttr(sourceAttr, mlir::StringAttr::get(&context, options.model.string()));
   if (failed(mlir::verify(*graph)))
     return diagnostics.status("the imported graph of '" + options.model.string() + "'");
@@ -139,11 +171,36 @@ Status Compilation::runPhase(mlir::ModuleOp target, const PhaseInfo &phase, cons
   mlir::PassManager manager(&context);
   if (!options.mlirFlags.empty() && failed(mlir::applyPassManagerCLOptions(manager)))
     return invalidArgument("MLIR's pass flags contradict each other");
-  buildPhase(manager, phase.phase, pipeline);
+  PipelineOptions asked = pipeline;
+  asked.fusion = fusion;
+  added.appendBefore(manager, phase.phase);
+  buildPhase(manager, phase.phase, asked);
+  if (options.perturb && phase.phase == Phase::Primitives)
+    manager.addPass(createPerturbRoundingPass());
+  added.appendAfter(manager, phase.phase);
   Diagnostics diagnostics(context);
   if (failed(manager.run(target)))
     return diagnostics.status("phase '" + phase.name.str() + "'");
   return dump(target, phase, suffix);
+}
+
+Result<std::vector<codegen::UsedExtension>> Compilation::usedExtensions() const {
+  std::vector<codegen::UsedExtension> used;
+  for (const auto &file : added.rules()) {
+    FUSEC_ASSIGN_OR_RETURN(std::string digest, digestFiles({file->path()}));
+    used.push_back({"rules", file->path().filename().string(), "", digest});
+  }
+  for (const LoadedPlugin *plugin : added.plugins()) {
+    FUSEC_ASSIGN_OR_RETURN(std::string digest, digestFiles({plugin->path}));
+    used.push_back({"plugin", plugin->name, plugin->version, digest});
+  }
+  return used;
+}
+
+void Compilation::warnAboutIdleRules() const {
+  if (options.extensions.warning)
+    for (const std::string &sentence : added.idleRules(done, *fusion))
+      options.extensions.warning(sentence);
 }
 
 Status Compilation::runThrough(Phase last, const PipelineOptions &pipeline) {
@@ -152,6 +209,8 @@ Status Compilation::runThrough(Phase last, const PipelineOptions &pipeline) {
       continue;
     FUSEC_RETURN_IF_ERROR(runPhase(*graph, phase, pipeline, ""));
     done = phase.phase;
+    if (done == Phase::Groups) // The last question was asked.
+      FUSEC_RETURN_IF_ERROR(fusion->finish());
   }
   return {};
 }

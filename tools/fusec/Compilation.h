@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "codegen/artifact/ArtifactWriter.h"
 #include "models/import/Model.h"
 #include "passes/Pipelines.h"
+#include "passes/extend/Extensions.h"
 #include "tools/fusec/Compiler.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -29,6 +31,16 @@ public:
 
   mlir::ModuleOp module() { return *graph; }
   const models::Model &model() const { return *source; }
+  /// False for IR that names no model.
+  bool hasModel() const { return source.has_value(); }
+  /// The rules and plugins of this compilation; rules know how often they matched.
+  const Extensions &extensions() const { return added; }
+  /// The same as the manifest lists them. Errors: a file that cannot be read any more.
+  Result<std::vector<codegen::UsedExtension>> usedExtensions() const;
+  /// Says which rules matched nothing, through the options' warning. Call it after the last phase.
+  void warnAboutIdleRules() const;
+  /// The fusions taken so far.
+  const FusionControl &fusions() const { return *fusion; }
 
 private:
   Status openIR();
@@ -36,12 +48,15 @@ private:
                   const std::string &suffix);
   Status dump(mlir::ModuleOp target, const PhaseInfo &phase, const std::string &suffix);
   Status enableRemarks();
+  Status readFusionPlan();
 
   const CompileOptions &options;
   mlir::MLIRContext context;
+  Extensions added;
   std::optional<models::Model> source;
   mlir::OwningOpRef<mlir::ModuleOp> graph;
   Phase done = Phase::Import;
+  std::shared_ptr<FusionControl> fusion; ///< Asked for every fusion of this compilation.
 };
 
 /// The best CPU level of this machine.

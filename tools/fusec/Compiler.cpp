@@ -51,6 +51,12 @@ Result<std::string> digestOf(const models::Model &model) {
   return digestFiles(files);
 }
 
+void reportTaken(const Compilation &compilation, const CompileOptions &options) {
+  if (options.taken)
+    for (const FusionControl::Taken &fusion : compilation.fusions().log())
+      options.taken->push_back({fusion.kind, fusion.producer, fusion.consumer, fusion.reason});
+}
+
 /// Plans and compiles the kernels of one level.
 Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options,
                                          const std::string &level,
@@ -60,6 +66,7 @@ Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const Compile
   codegen::HostOptions host;
   host.lowering.symbols = codegen::symbolOrder();
   host.lowering.pageTokens = pageTokens;
+  host.lowering.pageStride = codegen::pageStride(*module);
   host.dumpKernelsTo = options.dumpKernelsTo;
   FUSEC_ASSIGN_OR_RETURN(auto kernels,
                          codegen::compileHost(*module, level, options.output / "kernels" / (level + ".so"), host));
@@ -83,6 +90,7 @@ Status buildArtifact(Compilation &compilation, const CompileOptions &options) {
   codegen::ArtifactOptions artifact;
   artifact.version = FUSEC_VERSION;
   FUSEC_ASSIGN_OR_RETURN(artifact.digest, digestOf(compilation.model()));
+  FUSEC_ASSIGN_OR_RETURN(artifact.extensions, compilation.usedExtensions());
   artifact.progress = [&](double fraction) { report(options, "packing weights", 0.7 + 0.3 * fraction); };
   return codegen::writeArtifact(options.output, compilation.model(), targets, artifact);
 }
@@ -104,10 +112,16 @@ std::vector<std::string> compilerPhases() {
 }
 
 Result<fs::path> compileModel(const CompileOptions &options) {
+  if (!isCacheType(options.kvDtype))
+    return invalidArgument("a KV cache is stored in f32, f16 or bf16, not in " +
+                           std::string(info(options.kvDtype).name));
   FUSEC_RETURN_IF_ERROR(parseMlirFlags(options.mlirFlags));
   report(options, "reading the model", 0.0);
   Compilation compilation(options);
   FUSEC_RETURN_IF_ERROR(compilation.open());
+  if (options.compileTo.empty() && !compilation.hasModel())
+    return invalidArgument("'" + options.model.string() +
+                           "' names no model to take weights from; use --compile-to for its IR");
   report(options, "fusing", 0.05);
   if (!options.compileTo.empty()) {
     std::optional<Phase> last = phaseByName(options.compileTo);
@@ -115,10 +129,13 @@ Result<fs::path> compileModel(const CompileOptions &options) {
       return invalidArgument("unknown phase '" + options.compileTo + "'");
     FUSEC_RETURN_IF_ERROR(compilation.runThrough(*last, {registersOf(levelsOf(options).front()), pageTokens}));
     FUSEC_RETURN_IF_ERROR(writeIR(compilation.module(), options.output));
+    compilation.warnAboutIdleRules();
     return options.output;
   }
   FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Groups, {}));
+  reportTaken(compilation, options);
   FUSEC_RETURN_IF_ERROR(buildArtifact(compilation, options));
+  compilation.warnAboutIdleRules();
   report(options, "done", 1.0);
   return options.output;
 }

@@ -1,139 +1,32 @@
 //===- CompilerExplain.cpp - what the compiler decided, as a report -------------===//
 //
-// Kernels with the ops fused into each, bytes moved by a decode step against
-// the minimum, and every fusion looked at with its reason. Layers repeat, so
-// rows that differ only in the layer number are counted, not repeated.
+// Compiles as far as the plan of one level, keeps what the report needs after
+// each phase, and prints it. Comparing loads two reports, from whatever they
+// are, and prints what differs.
 //
 //===----------------------------------------------------------------------===//
 #include "ir/plan/PlanDialect.h"
-#include "passes/fusion/Grouping.h"
-#include "passes/report/OpName.h"
-#include "passes/report/Traffic.h"
+#include "passes/report/BuildReport.h"
+#include "passes/report/KernelTimings.h"
+#include "passes/report/PlanReport.h"
+#include "passes/report/PrintReport.h"
+#include "passes/report/ReportDiff.h"
+#include "tools/fusec/AtomicFile.h"
 #include "tools/fusec/Compilation.h"
 #include "tools/fusec/ModelDigest.h"
 
-#include "llvm/ADT/MapVector.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "mlir/IR/SymbolTable.h"
 
-#include <nlohmann/json.hpp>
-
-#include <map>
-
-using json = nlohmann::ordered_json;
+#include <chrono>
 
 namespace fusec {
 
 namespace {
 
-/// The step the bytes are counted for: one token with this many positions in the cache.
-constexpr int64_t stepContext = 512;
+namespace fs = std::filesystem;
 
-/// "blk.7.attn_q" -> "blk.*.attn_q".
-std::string withoutLayer(llvm::StringRef name) {
-  std::string out;
-  for (size_t i = 0; i < name.size();) {
-    bool number = llvm::isDigit(name[i]) && i > 0 && name[i - 1] == '.';
-    if (!number) {
-      out += name[i++];
-      continue;
-    }
-    while (i < name.size() && llvm::isDigit(name[i]))
-      ++i;
-    out += '*';
-  }
-  return out;
-}
-
-struct KernelRow {
-  std::vector<std::string> ops;
-  int64_t launches = 0;
-  double read = 0, written = 0, minimum = 0;
-};
-
-/// Kernels in order of first launch.
-llvm::MapVector<llvm::StringRef, KernelRow> kernelRows(llvm::ArrayRef<LaunchTraffic> traffic) {
-  llvm::MapVector<llvm::StringRef, KernelRow> rows;
-  for (const LaunchTraffic &launch : traffic) {
-    plan::LaunchOp op = launch.launch;
-    KernelRow &row = rows[op.getKernel()];
-    if (row.launches++ == 0)
-      if (op.getOps())
-        for (auto name : op.getOps()->getAsRange<mlir::StringAttr>())
-          row.ops.push_back(withoutLayer(name));
-    row.read += launch.readBytes;
-    row.written += launch.writtenBytes;
-    row.minimum += launch.minimumBytes;
-  }
-  return rows;
-}
-
-using DecisionKey = std::tuple<bool, std::string, std::string, std::string, std::string>;
-
-/// Decisions with layer numbers removed, and how often each occurs.
-std::map<DecisionKey, int64_t> countDecisions(mlir::ModuleOp primitives) {
-  std::map<DecisionKey, int64_t> counts;
-  FusionControl control{FusionOptions()};
-  for (auto function : primitives.getOps<mlir::func::FuncOp>())
-    for (const Decision &d : group(function, CostModel(256, 512), control).decisions)
-      ++counts[{d.fused, d.kind, withoutLayer(opName(d.producer)), withoutLayer(opName(d.consumer)), d.reason}];
-  return counts;
-}
-
-json toJson(const llvm::MapVector<llvm::StringRef, KernelRow> &rows, const std::map<DecisionKey, int64_t> &decisions,
-            llvm::StringRef level) {
-  json report = {{"level", level.str()},
-                 {"step", {{"T", 1}, {"C", stepContext}}},
-                 {"kernels", json::array()},
-                 {"decisions", json::array()}};
-  for (const auto &[name, row] : rows)
-    report["kernels"].push_back({{"kernel", name.str()},
-                                 {"launches", row.launches},
-                                 {"ops", row.ops},
-                                 {"read_bytes", row.read},
-                                 {"written_bytes", row.written},
-                                 {"minimum_bytes", row.minimum}});
-  for (const auto &[key, count] : decisions) {
-    const auto &[fused, kind, producer, consumer, reason] = key;
-    report["decisions"].push_back({{"fused", fused},
-                                   {"kind", kind},
-                                   {"producer", producer},
-                                   {"consumer", consumer},
-                                   {"reason", reason},
-                                   {"count", count}});
-  }
-  return report;
-}
-
-std::string kibibytes(double bytes) { return llvm::formatv("{0:f1}", bytes / 1024).str(); }
-
-std::string toText(const llvm::MapVector<llvm::StringRef, KernelRow> &rows,
-                   const std::map<DecisionKey, int64_t> &decisions, llvm::StringRef level) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  KernelRow total;
-  out << "Kernels (level " << level << "; bytes of one decode step with " << stepContext << " positions, KiB)\n\n"
-      << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  {5}\n", "kernel", "launches", "read", "written", "minimum",
-                       "ops");
-  for (const auto &[name, row] : rows) {
-    out << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  {5}\n", name, row.launches, kibibytes(row.read),
-                         kibibytes(row.written), kibibytes(row.minimum), llvm::join(row.ops, ", "));
-    total.launches += row.launches;
-    total.read += row.read;
-    total.written += row.written;
-    total.minimum += row.minimum;
-  }
-  out << llvm::formatv("{0,-7} {1,8} {2,12} {3,12} {4,12}  moved / minimum = {5:f3}\n", "total", total.launches,
-                       kibibytes(total.read), kibibytes(total.written), kibibytes(total.minimum),
-                       (total.read + total.written) / total.minimum);
-  for (bool fused : {true, false}) {
-    out << (fused ? "\nFused\n\n" : "\nRefused\n\n");
-    for (const auto &[key, count] : decisions)
-      if (std::get<0>(key) == fused)
-        out << llvm::formatv("{0,4}x {1,-12} {2} -> {3}: {4}\n", count, std::get<1>(key), std::get<2>(key),
-                             std::get<3>(key), std::get<4>(key));
-  }
-  return text;
-}
+/// Positions per cache page; a constant of every kernel.
+constexpr int64_t pageTokens = 64;
 
 /// `--kernel`: the variants of one kernel as IR.
 Result<std::string> kernelText(mlir::ModuleOp module, const std::string &name) {
@@ -152,28 +45,163 @@ Result<std::string> kernelText(mlir::ModuleOp module, const std::string &name) {
   return text;
 }
 
+/// One model's way to a report.
+class Explanation {
+public:
+  explicit Explanation(const ExplainOptions &options) : options(options), compile(compileOptions(options)) {}
+
+  /// Compiles up to the plan.
+  Status run() {
+    FUSEC_RETURN_IF_ERROR(timed("import", [&] { return compilation.open(); }));
+    report::Graph before;
+    for (const PhaseInfo &phase : phases()) {
+      if (phase.phase == Phase::Import || phase.phase == Phase::Plan)
+        continue;
+      FUSEC_RETURN_IF_ERROR(timed(phase.name.str(), [&] { return compilation.runThrough(phase.phase, {}); }));
+      if (phase.phase == Phase::Primitives)
+        before = report::captureGraph(compilation.module(), stepSizes(options.tokens, options.context, pageTokens));
+    }
+    FUSEC_RETURN_IF_ERROR(timed("plan", [&] { return makePlan(); }));
+    report::ReportInput input{
+        std::move(before), compilation.module(), *plan, compilation.fusions(), {options.tokens, options.context},
+        pageTokens};
+    result = report::buildReport(std::move(input));
+    describe(); // Names the model; the plan's head does, too.
+    result.fusionPlan = report::printFusionPlan(result);
+    return options.timings.empty() ? Status() : addTimings();
+  }
+
+  report::Report takeReport() { return std::move(result); }
+  mlir::ModuleOp planModule() { return *plan; }
+
+private:
+  static CompileOptions compileOptions(const ExplainOptions &options) {
+    CompileOptions compile;
+    compile.model = options.model;
+    compile.kvDtype = options.kvDtype;
+    compile.compileFrom = options.compileFrom;
+    compile.fusionPlan = options.fusionPlan;
+    compile.extensions = options.extensions;
+    return compile;
+  }
+
+  template <typename Work> Status timed(const std::string &phase, Work work) {
+    auto start = std::chrono::steady_clock::now();
+    Status status = work();
+    times.push_back({phase, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+    return status;
+  }
+
+  Status makePlan() {
+    level = options.levels.empty() ? defaultLevel() : options.levels.front();
+    FUSEC_ASSIGN_OR_RETURN(plan, compilation.planFor({registersOf(level), pageTokens}, level));
+    return {};
+  }
+
+  void describe() {
+    result.level = level;
+    if (compilation.hasModel()) {
+      const models::ModelConfig &config = compilation.model().config();
+      result.model = config.name.empty() ? options.model.filename().string() : config.name;
+      result.architecture = std::string(config.architecture->name);
+    } else {
+      result.model = options.model.filename().string();
+    }
+    if (options.phaseTimes)
+      result.phases = times;
+    describeExtensions();
+  }
+
+  void describeExtensions() {
+    for (const auto &file : compilation.extensions().rules())
+      for (const Rule &rule : file->rules())
+        result.extensions.push_back({"rule", rule.name, file->path().filename().string(), rule.matches});
+    for (const LoadedPlugin *plugin : compilation.extensions().plugins())
+      result.extensions.push_back({"plugin", plugin->name, plugin->version});
+    compilation.warnAboutIdleRules();
+  }
+
+  Status addTimings() {
+    FUSEC_ASSIGN_OR_RETURN(std::string text, readWholeFile(options.timings));
+    return report::addTimings(result, text).withContext(options.timings.string());
+  }
+
+  const ExplainOptions &options;
+  CompileOptions compile;
+  Compilation compilation{compile};
+  std::string level;
+  mlir::OwningOpRef<mlir::ModuleOp> plan;
+  std::vector<report::Phase> times;
+  report::Report result;
+};
+
+Status refuseArtifact(const fs::path &model) {
+  if (fs::exists(model / "manifest.json"))
+    return unsupported("'" + model.string() + "' is an artifact; explain needs the model it was compiled from");
+  return {};
+}
+
+/// One side of a comparison.
+struct Side {
+  report::Report report;
+  bool decisionsOnly = false; ///< Read from a plan.
+};
+
+/// A model (or IR with `--compile-from`), a JSON report or a fusion plan, told apart by what is in it.
+Result<Side> loadSide(const fs::path &path, const ExplainOptions &options) {
+  FUSEC_RETURN_IF_ERROR(refuseArtifact(path));
+  if (!options.compileFrom.empty() || detectModelKind(path)) {
+    ExplainOptions own = options;
+    own.model = path;
+    Explanation explanation(own);
+    FUSEC_RETURN_IF_ERROR(explanation.run());
+    return Side{explanation.takeReport()};
+  }
+  FUSEC_ASSIGN_OR_RETURN(std::string text, readWholeFile(path));
+  size_t first = text.find_first_not_of(" \t\r\n");
+  bool isJson = first != std::string::npos && text[first] == '{';
+  Result<report::Report> report = isJson ? report::readJson(text) : report::reportOfPlan(text);
+  if (!report)
+    return report.status().withContext("'" + path.string() + "': expected a model, a JSON report or a fusion plan");
+  return Side{std::move(*report), !isJson};
+}
+
+Result<ExplainOutput> compareTwo(const ExplainOptions &options) {
+  FUSEC_ASSIGN_OR_RETURN(Side first, loadSide(options.model, options));
+  FUSEC_ASSIGN_OR_RETURN(Side second, loadSide(options.other, options));
+  bool plans = first.decisionsOnly || second.decisionsOnly;
+  // Against a plan, a report counts as the plan it would be written as.
+  if (plans)
+    for (Side *side : {&first, &second})
+      if (!side->decisionsOnly)
+        side->report = report::asPlan(side->report);
+  std::vector<report::Difference> differences = report::compareReports(first.report, second.report, {!plans});
+  ExplainOutput output;
+  output.same = differences.empty();
+  output.report = options.form == ReportForm::Json ? report::printDifferencesJson(differences)
+                                                   : report::printDifferences(differences);
+  return output;
+}
+
 } // namespace
 
-Result<std::string> explainModel(const ExplainOptions &options) {
-  if (std::filesystem::exists(options.model / "manifest.json"))
-    return unsupported("'" + options.model.string() + "' is an artifact; explain needs the model it was compiled from");
-  CompileOptions compile;
-  compile.model = options.model;
-  Compilation compilation(compile);
-  FUSEC_RETURN_IF_ERROR(compilation.open());
-  FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Derived, {}));
-  std::map<DecisionKey, int64_t> decisions = countDecisions(compilation.module());
-  FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Groups, {}));
-  std::string level = options.levels.empty() ? defaultLevel() : options.levels.front();
-  FUSEC_ASSIGN_OR_RETURN(auto plan, compilation.planFor({registersOf(level), 64}, level));
-  if (!options.kernel.empty())
-    return kernelText(*plan, options.kernel);
-  StepSizes sizes;
-  sizes["T"] = sizes["S"] = sizes["R"] = 1;
-  sizes["C"] = stepContext;
-  sizes["B"] = stepContext / 64;
-  auto rows = kernelRows(trafficOf(*plan, sizes));
-  return options.json ? toJson(rows, decisions, level).dump(1) + "\n" : toText(rows, decisions, level);
+Result<ExplainOutput> explainModel(const ExplainOptions &options) {
+  if (!options.other.empty())
+    return compareTwo(options);
+  FUSEC_RETURN_IF_ERROR(refuseArtifact(options.model));
+  Explanation explanation(options);
+  FUSEC_RETURN_IF_ERROR(explanation.run());
+  ExplainOutput output;
+  report::Report report = explanation.takeReport();
+  output.plan = report.fusionPlan;
+  if (options.html)
+    output.page = report::printHtml(report);
+  if (!options.kernel.empty()) {
+    FUSEC_ASSIGN_OR_RETURN(output.report, kernelText(explanation.planModule(), options.kernel));
+  } else {
+    output.report = options.form == ReportForm::Json ? report::printJson(report) : report::printText(report);
+  }
+  return output;
 }
 
 } // namespace fusec

@@ -37,8 +37,12 @@ Result<std::filesystem::path> compileModel(const CompileOptions &options) {
   return compiler() ? (*compiler())->compile(options) : compiler().status();
 }
 
-Result<std::string> explainModel(const ExplainOptions &options) {
+Result<ExplainOutput> explainModel(const ExplainOptions &options) {
   return compiler() ? (*compiler())->explain(options) : compiler().status();
+}
+
+Result<std::vector<float>> referenceLogits(const ReferenceOptions &options) {
+  return compiler() ? (*compiler())->reference(options) : compiler().status();
 }
 
 int optMain(const std::string &program, const std::vector<std::string> &arguments) {

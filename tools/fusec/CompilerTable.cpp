@@ -5,6 +5,6 @@
 
 extern "C" const fusec::CompilerTable *fusec_compiler_table() {
   static const fusec::CompilerTable table = {FUSEC_VERSION, fusec::compilerPhases, fusec::compileModel,
-                                             fusec::explainModel, fusec::optMain};
+                                             fusec::explainModel, fusec::referenceLogits, fusec::optMain};
   return &table;
 }

@@ -15,7 +15,8 @@ struct CompilerTable {
   const char *version; ///< Must equal the tool's own.
   std::vector<std::string> (*phases)();
   Result<std::filesystem::path> (*compile)(const CompileOptions &);
-  Result<std::string> (*explain)(const ExplainOptions &);
+  Result<ExplainOutput> (*explain)(const ExplainOptions &);
+  Result<std::vector<float>> (*reference)(const ReferenceOptions &);
   int (*opt)(const std::string &, const std::vector<std::string> &);
 };
 

@@ -1,8 +1,10 @@
 //===- ModelOptions.cpp - from MODEL on a command line to an engine --------===//
 #include "tools/fusec/ModelOptions.h"
 
+#include "runtime/base/Json.h"
 #include "runtime/device/host/CpuLevel.h"
 #include "tools/fusec/ArtifactCache.h"
+#include "tools/fusec/AtomicFile.h"
 #include "tools/fusec/Compiler.h"
 #include "tools/fusec/ProgressBar.h"
 #include "tools/fusec/Version.h"
@@ -12,6 +14,17 @@
 #include <cstdio>
 
 namespace fusec {
+
+CLI::Option *KvDtypeOption::declare(CLI::App &app) {
+  return app.add_option("--kv-dtype", name, "how keys and values are stored: f32, f16 or bf16; default: f32")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
+}
+
+void FusionPlanOption::declare(CLI::App &app) {
+  app.add_option("--fusion-plan", file, "take and refuse fusions as this file says (docs/fusion-plan.md)");
+}
+
+StorageType KvDtypeOption::type() const { return storageTypeByName(name).value_or(StorageType::F32); }
 
 void ModelOptions::declare(CLI::App &app) {
   app.add_option("MODEL", model, "GGUF file, Hugging Face directory or artifact directory")->required();
@@ -26,6 +39,9 @@ void ModelOptions::declare(CLI::App &app) {
       ->capture_default_str();
   app.add_option("--level", level, "CPU level of the kernels; default: the best this CPU runs")
       ->check(CLI::IsMember({"avx2", "avx512"}));
+  kvDtype.declare(app);
+  fusionPlan.declare(app);
+  extensions.declare(app);
   app.add_flag("--recompile", recompile, "compile again, even when the cache has the model");
 }
 
@@ -37,22 +53,50 @@ static Result<std::string> hostLevel(const std::string &asked) {
   return runtime::chooseCpuLevel(all, asked);
 }
 
-static Status compileInto(const std::filesystem::path &directory, const std::filesystem::path &model,
-                          const std::string &level, const Environment &environment) {
-  ProgressBar bar(environment);
+CompileOptions compileOptionsFor(const ModelOptions &options, const std::string &level) {
   CompileOptions compile;
-  compile.model = model;
+  compile.model = options.model;
+  compile.extensions = options.extensions.files;
+  if (!level.empty())
+    compile.levels = {level};
+  compile.kvDtype = options.kvDtype.type();
+  compile.fusionPlan = options.fusionPlan.file;
+  return compile;
+}
+
+static Status compileInto(const std::filesystem::path &directory, const ModelOptions &options, const std::string &level,
+                          const Environment &environment) {
+  ProgressBar bar(environment);
+  CompileOptions compile = compileOptionsFor(options, level);
   compile.output = directory;
-  compile.levels = {level};
   compile.progress = [&bar](std::string_view stage, double fraction) { bar.update(stage, fraction); };
   return compileModel(compile).status();
+}
+
+/// An artifact's cache is what it was compiled with; asking for another must not be ignored.
+static Status checkKvDtype(const std::filesystem::path &artifact, const KvDtypeOption &asked) {
+  if (asked.name.empty())
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
+  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *kv, jsonObject(manifest, "kv"));
+  FUSEC_ASSIGN_OR_RETURN(std::string dtype, jsonString(*kv, "dtype"));
+  if (dtype == asked.name)
+    return {};
+  return invalidArgument("--kv-dtype " + asked.name + ": '" + artifact.string() + "' is an artifact whose cache is " +
+                         dtype + "; compile its model again");
 }
 
 Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment) {
   const std::filesystem::path model = options.model;
   FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(model));
-  if (kind == ModelKind::Artifact)
+  if (kind == ModelKind::Artifact) {
+    FUSEC_RETURN_IF_ERROR(checkKvDtype(model, options.kvDtype));
+    if (!options.fusionPlan.file.empty())
+      return invalidArgument("--fusion-plan: '" + model.string() + "' is an artifact, whose fusions are done; "
+                             "expected the model it was compiled from");
+    FUSEC_RETURN_IF_ERROR(options.extensions.checkNoneFor(model));
     return model;
+  }
   if (environment.cacheRoot.empty())
     return notFound("no place for the compiled model: set XDG_CACHE_HOME or HOME to an absolute "
                     "path, or use `fusec compile MODEL -o DIRECTORY`");
@@ -61,12 +105,20 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   FUSEC_ASSIGN_OR_RETURN(std::string digest, cache.digests().digestOf(files));
   FUSEC_ASSIGN_OR_RETURN(std::string level, hostLevel(options.level));
   FUSEC_ASSIGN_OR_RETURN(std::string compiler, cache.digests().digestOf({compilerLibrary()}));
-  const ArtifactKey key{
-      .modelDigest = digest, .compilerVersion = FUSEC_VERSION "-" + compiler, .levels = {level}, .options = {}};
+  ArtifactKey key{.modelDigest = digest,
+                  .compilerVersion = FUSEC_VERSION "-" + compiler,
+                  .levels = {level},
+                  .options = {"kv-dtype=" + std::string(info(options.kvDtype.type()).name)}};
+  FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());
+  key.options.insert(key.options.end(), extensions.begin(), extensions.end());
+  if (!options.fusionPlan.file.empty()) {
+    FUSEC_ASSIGN_OR_RETURN(std::string plan, readWholeFile(options.fusionPlan.file));
+    key.options.push_back("fusion-plan=" + plan);
+  }
   if (options.recompile)
     FUSEC_RETURN_IF_ERROR(cache.remove(key));
   return cache.findOrBuild(
-      key, [&](const std::filesystem::path &directory) { return compileInto(directory, model, level, environment); });
+      key, [&](const std::filesystem::path &directory) { return compileInto(directory, options, level, environment); });
 }
 
 Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment) {

@@ -8,7 +8,9 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/engine/Engine.h"
+#include "runtime/schema/StorageType.h"
 #include "tools/fusec/Environment.h"
+#include "tools/fusec/ExtensionOptions.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -17,9 +19,28 @@
 
 namespace CLI {
 class App;
+class Option;
 } // namespace CLI
 
 namespace fusec {
+
+struct CompileOptions;
+
+/// `--kv-dtype`: how a compiled model stores keys and values.
+struct KvDtypeOption {
+  std::string name; ///< Empty when it was not given.
+
+  CLI::Option *declare(CLI::App &app);
+  /// F32 when it was not given.
+  StorageType type() const;
+};
+
+/// `--fusion-plan`: a file that says which fusions to take (docs/fusion-plan.md).
+struct FusionPlanOption {
+  std::string file; ///< Empty when it was not given.
+
+  void declare(CLI::App &app);
+};
 
 struct ModelOptions {
   std::string model;
@@ -27,14 +48,22 @@ struct ModelOptions {
   int64_t contextTokens = 0;
   int64_t chunkTokens = 256;
   std::string level;
+  KvDtypeOption kvDtype;
+  FusionPlanOption fusionPlan;
+  ExtensionOptions extensions;
   bool recompile = false;
 
   /// Adds MODEL and the engine's options to `app`.
   void declare(CLI::App &app);
 };
 
+/// What these options ask of the compiler, for one CPU level (empty: the best this CPU runs). Output
+/// and progress are the caller's to set.
+CompileOptions compileOptionsFor(const ModelOptions &options, const std::string &level);
+
 /// The artifact directory for MODEL: MODEL itself when it is one, else a cache entry, compiled on
-/// first use with a progress bar on a terminal.
+/// first use with a progress bar on a terminal. InvalidArgument when an artifact stores its cache
+/// otherwise than `kvDtype` asks.
 Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment);
 
 /// artifactFor, then Engine::create.

@@ -11,10 +11,11 @@ qwen2, ...) and Hugging Face directories (config.json + safetensors).
     logits, cache = model.forward([7], cache)         # one token more
 
 One choice is not free: rotary frequencies are rounded to float32 before they are
-multiplied by the position, as in Hugging Face's code, in float64 runs too.
+multiplied by the position, as in Hugging Face's code, in float64 runs too. With
+`cache_dtype` keys and values are rounded to f16 or bf16 before anything reads them.
 
 Needs: numpy, gguf (for GGUF files only).
-Usage: numpy_llama.py MODEL --ids 1,15,3 [--greedy N] [--dtype float32|float64]
+Usage: numpy_llama.py MODEL --ids 1,15,3 [--greedy N] [--dtype float32|float64] [--kv-dtype f16|bf16]
        numpy_llama.py --check EXPECTED_GREEDY_JSON MODEL    (stories260K)
 """
 import argparse
@@ -81,6 +82,21 @@ def rotate(x, angles, config):
     return out
 
 
+# --- cached values --------------------------------------------------------------
+
+
+def round_bf16(x):
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).astype(np.uint32).view(np.float32).astype(x.dtype)
+
+
+ROUND_CACHE = {
+    "f32": lambda x: x,
+    "f16": lambda x: x.astype(np.float16).astype(x.dtype),
+    "bf16": round_bf16,
+}
+
+
 # --- the network ------------------------------------------------------------------
 
 
@@ -97,7 +113,7 @@ class Model:
     """`weights`: Hugging Face names without the leading "model.", arrays [out, in]."""
 
     def __init__(self, config, weights, dtype=np.float64):
-        self.config, self.dtype = config, dtype
+        self.config, self.dtype, self.cache_dtype = config, dtype, "f32"
         self.weights = {name: np.ascontiguousarray(value, dtype) for name, value in weights.items()}
         self.frequencies = rotary_frequencies(config)
 
@@ -126,8 +142,9 @@ class Model:
         start = 0 if cache[layer] is None else cache[layer][0].shape[0]
         angles = np.arange(start, start + len(x), dtype=np.float64)[:, None] * self.frequencies
         q = rotate(self.heads(x, p + "q_proj", c.heads), angles, c)
-        k = rotate(self.heads(x, p + "k_proj", c.kv_heads), angles, c)
-        v = self.heads(x, p + "v_proj", c.kv_heads)
+        stored = ROUND_CACHE[self.cache_dtype]
+        k = stored(rotate(self.heads(x, p + "k_proj", c.kv_heads), angles, c))
+        v = stored(self.heads(x, p + "v_proj", c.kv_heads))
         if cache[layer] is not None:
             k, v = np.concatenate([cache[layer][0], k]), np.concatenate([cache[layer][1], v])
         cache[layer] = (k, v)
@@ -297,7 +314,7 @@ def check_stories(model, expected):
                 for step, pairs in want["top5_logprobs_at_step"].items() for pair in pairs)
     nll = -logprobs[np.arange(len(want["ids"])), want["ids"]].mean()
     print(f"ids equal: {ids == want['ids']}, largest log-probability difference: {worst:.2e}, "
-          f"mean nll difference: {abs(nll - want['mean_nll_of_ids_given_bos']):.2e}")
+          f"mean nll {nll:.9f}, difference: {abs(nll - want['mean_nll_of_ids_given_bos']):.2e}")
     return 0 if ids == want["ids"] and worst < 1e-4 else 1
 
 
@@ -307,9 +324,11 @@ def main():
     parser.add_argument("--ids", default="1")
     parser.add_argument("--greedy", type=int, default=0)
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
+    parser.add_argument("--kv-dtype", choices=list(ROUND_CACHE), default="f32")
     parser.add_argument("--check", type=Path)
     options = parser.parse_args()
     model = load(options.model, getattr(np, options.dtype))
+    model.cache_dtype = options.kv_dtype
     if options.check:
         return check_stories(model, options.check)
     tokens = [int(t) for t in options.ids.split(",")]

@@ -62,7 +62,13 @@ Status runKVAppend(GraphFrame &frame, Operation *op) {
                          indexValues(frame.get(append.getSequences()), cache.dim(0), "sequence of token"));
   FUSEC_ASSIGN_OR_RETURN(std::vector<int64_t> positions,
                          indexValues(frame.get(append.getPositions()), cache.dim(1), "position of token"));
-  copyRows(frame.get(append.getValues()), cache, [&](int64_t t) { return Shape{sequences[t], positions[t]}; });
+  Tensor values = frame.get(append.getValues());
+  // What is stored is part of the op's meaning, so it is rounded in F64, too.
+  if (auto storage = cast<fuse::GraphTensorType>(append.getCache().getType()).getStorage()) {
+    values = values.clone();
+    roundLanes(elementOf(*storage), values.doubles(), values.size());
+  }
+  copyRows(values, cache, [&](int64_t t) { return Shape{sequences[t], positions[t]}; });
   frame.set(append.getResult(), cache);
   return {};
 }

@@ -74,28 +74,39 @@ Status runDot(TileFrame &frame, Operation *op) {
   return {};
 }
 
+/// Folds `length` lanes from `first` on into lane `first` of each carrier.
+static void foldLanes(LaneProgram &combine, std::vector<Lanes> &carriers, int64_t first, int64_t length) {
+  const size_t count = carriers.size();
+  for (int64_t n = length / 2; n >= 1; n /= 2)
+    // Lanes are independent within a step, so wide vectors go in pieces.
+    for (int64_t start = first; start < first + n; start += LaneProgram::maxLanes) {
+      const int64_t piece = std::min(first + n - start, LaneProgram::maxLanes);
+      for (size_t c = 0; c < count; ++c) {
+        std::copy_n(carriers[c].data() + start, piece, combine.argument(c));
+        std::copy_n(carriers[c].data() + n + start, piece, combine.argument(count + c));
+      }
+      combine.run(piece);
+      for (size_t c = 0; c < count; ++c)
+        std::copy_n(combine.result(c), piece, carriers[c].data() + start);
+    }
+}
+
 Status runTileReduce(TileFrame &frame, Operation *op) {
   auto reduce = cast<tile::ReduceOp>(op);
   FUSEC_ASSIGN_OR_RETURN(LaneProgram * combine, frame.combine(reduce));
+  const ArrayRef<int64_t> shape = lanesShape(reduce.getInputs().front().getType());
+  const int64_t length = shape.back(), rows = numElements(shape) / length;
   std::vector<Lanes> carriers;
   for (Value input : reduce.getInputs())
     carriers.push_back(frame.get(input));
-  const size_t count = carriers.size();
-  for (int64_t n = static_cast<int64_t>(carriers[0].size()) / 2; n >= 1; n /= 2) {
-    // Lanes are independent within a step, so wide vectors go in pieces.
-    for (int64_t start = 0; start < n; start += LaneProgram::maxLanes) {
-      const int64_t piece = std::min(n - start, LaneProgram::maxLanes);
-      for (size_t c = 0; c < count; ++c) {
-        std::copy_n(carriers[c].data() + start, piece, combine->argument(c));
-        std::copy_n(carriers[c].data() + n + start, piece, combine->argument(count + c));
-      }
-      combine->run(piece);
-      for (size_t c = 0; c < count; ++c)
-        std::copy_n(combine->result(c), piece, carriers[c].data() + start);
-    }
+  for (int64_t row = 0; row < rows; ++row)
+    foldLanes(*combine, carriers, row * length, length);
+  for (auto [result, carrier] : llvm::zip(reduce.getResults(), carriers)) {
+    Lanes folded;
+    for (int64_t row = 0; row < rows; ++row)
+      folded.push_back(carrier[row * length]);
+    frame.set(result, std::move(folded));
   }
-  for (size_t c = 0; c < count; ++c)
-    frame.set(reduce.getResult(c), {carriers[c][0]});
   return {};
 }
 

@@ -227,7 +227,12 @@ Status runStore(TileFrame &frame, Operation *op) {
     return invalidArgument("stores to a decoded weight");
   FUSEC_ASSIGN_OR_RETURN(Shape indices, indexOperands(frame, store));
   TileAccess access(store.getMap(), indices, lanesShape(store.getValue().getType()));
-  const Lanes &lanes = frame.get(store.getValue());
+  Lanes rounded;
+  if (buffer.type.getStorage()) {
+    rounded = frame.get(store.getValue());
+    roundLanes(elementOf(*buffer.type.getStorage()), rounded.data(), static_cast<int64_t>(rounded.size()));
+  }
+  const Lanes &lanes = buffer.type.getStorage() ? rounded : frame.get(store.getValue());
   int64_t written = 0;
   for (int64_t row = 0; row < access.numRows(); ++row)
     for (int64_t column = 0; column < access.numColumns(); ++column) {

@@ -303,6 +303,14 @@ func.func @kv_append_c1(%k: !fuse.tensor<[ragged(T), 3, 64], f32>, %c: !fuse.ten
 
 // -----
 
+func.func @kv_append_c1_element(%k: !fuse.tensor<[ragged(T), 3, 64], f64>, %c: !fuse.tensor<[sym(S), paged(C), 3, 64], f32>, %i: !fuse.tensor<[ragged(T)], i32>) {
+  // expected-error @+1 {{C1: cannot append '!fuse.tensor<[ragged(T), 3, 64], f64>'}}
+  %y = fuse.kv_append %k into %c[%i, %i] : !fuse.tensor<[ragged(T), 3, 64], f64>, !fuse.tensor<[sym(S), paged(C), 3, 64], f32>, !fuse.tensor<[ragged(T)], i32>, !fuse.tensor<[ragged(T)], i32>
+  return
+}
+
+// -----
+
 func.func @kv_append_c2(%k: !fuse.tensor<[ragged(T), 3, 64], f32>, %c: !fuse.tensor<[sym(S), paged(C), 3, 64], f32>, %i: !fuse.tensor<[sym(R)], i32>) {
   // expected-error @+1 {{C2: '!fuse.tensor<[sym(R)], i32>' is not an i32 vector over ragged(T)}}
   %y = fuse.kv_append %k into %c[%i, %i] : !fuse.tensor<[ragged(T), 3, 64], f32>, !fuse.tensor<[sym(S), paged(C), 3, 64], f32>, !fuse.tensor<[sym(R)], i32>, !fuse.tensor<[sym(R)], i32>
@@ -468,6 +476,21 @@ func.func @softmax_c1(%x: !fuse.tensor<[ragged(T), 64], f32>) {
   %y = fuse.softmax %x : !fuse.tensor<[ragged(T), 64], f32> -> !fuse.tensor<[ragged(T), 32], f32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{a paged tensor is stored as its element type, or as f16 or bf16 for f32; found q8_0 for 'f32'}}
+func.func private @cache_storage(!fuse.tensor<[sym(S), paged(C), 3, 64], f32, q8_0>)
+
+// -----
+
+// expected-error @+1 {{a paged tensor is stored as its element type, or as f16 or bf16 for f32; found f32 for 'f32'}}
+func.func private @cache_f32(!fuse.tensor<[sym(S), paged(C), 3, 64], f32, f32>)
+
+// -----
+
+// expected-error @+1 {{found f16 for 'f64'}}
+func.func private @cache_element(!fuse.tensor<[sym(S), paged(C), 3, 64], f64, f16>)
 
 // -----
 

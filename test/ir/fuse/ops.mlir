@@ -77,6 +77,19 @@ func.func @kv_append(%k: !fuse.tensor<[ragged(T), 3, 64], f32>, %cache: !fuse.te
   return %new : !fuse.tensor<[sym(S), paged(C), 3, 64], f32>
 }
 
+// A cache may keep its values rounded; whoever reads it sees f32.
+// CHECK-LABEL: func.func @kv_append_rounds
+func.func @kv_append_rounds(%k: !fuse.tensor<[ragged(T), 3, 64], f32>, %cache: !fuse.tensor<[sym(S), paged(C), 3, 64], f32, bf16>, %i: !fuse.tensor<[ragged(T)], i32>)
+    -> !fuse.tensor<[ragged(T), paged(C), 3, 64], f32> {
+  // CHECK: fuse.kv_append {{.*}} {{(!fuse.tensor)?}}<[sym(S), paged(C), 3, 64], f32, bf16>
+  %new = fuse.kv_append %k into %cache[%i, %i] : !fuse.tensor<[ragged(T), 3, 64], f32>, !fuse.tensor<[sym(S), paged(C), 3, 64], f32, bf16>,
+      !fuse.tensor<[ragged(T)], i32>, !fuse.tensor<[ragged(T)], i32>
+  // CHECK: fuse.gather {{.*}} -> {{(!fuse.tensor)?}}<[ragged(T), paged(C), 3, 64], f32>
+  %history = fuse.gather %new[%i] : !fuse.tensor<[sym(S), paged(C), 3, 64], f32, bf16>, !fuse.tensor<[ragged(T)], i32>
+      -> !fuse.tensor<[ragged(T), paged(C), 3, 64], f32>
+  return %history : !fuse.tensor<[ragged(T), paged(C), 3, 64], f32>
+}
+
 // CHECK-LABEL: func.func @sugar
 func.func @sugar(%x: !fuse.tensor<[ragged(T), 64], f32>, %w: !fuse.tensor<[64, 64], f32, f16>, %n: !fuse.tensor<[64], f32>,
                  %heads: !fuse.tensor<[ragged(T), 8, 8], f32>, %p: !fuse.tensor<[ragged(T)], i32>, %f: !fuse.tensor<[4], f64>,

@@ -9,6 +9,9 @@ tile.kernel @copy grid [#tile.axis<[ragged(T)] by 1>] {
 // CHECK: plan.kernel @k0 [#plan.variant<@copy when T upto 1>, #plan.variant<@copy>]
 plan.kernel @k0 [#plan.variant<@copy when T upto 1>, #plan.variant<@copy>]
 
+// CHECK: plan.kernel @few [#plan.variant<@copy when T upto 1>, #plan.variant<@copy when R upto 16>]
+plan.kernel @few [#plan.variant<@copy when T upto 1>, #plan.variant<@copy when R upto 16>]
+
 // CHECK: plan.program @step page 64
 plan.program @step page 64 {
   // CHECK: plan.buffer input "x" :

@@ -131,8 +131,48 @@ tile.kernel @dot_c1 grid [#tile.axis<[4] by 1>] {
 tile.kernel @reduce_c1 grid [#tile.axis<[4] by 1>] {
 ^bb0(%x: !tile.buffer<[4], f32>):
   %v = arith.constant dense<0.0> : vector<6xf32>
-  // expected-error @+1 {{C1: inputs are vectors of one power-of-two length, found 'vector<6xf32>'}}
+  // expected-error @+1 {{C1: inputs are vectors of one shape and a power-of-two length, found 'vector<6xf32>'}}
   %r = tile.reduce %v : vector<6xf32> -> f32 combine {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield %a : f32
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @reduce_c1_shapes grid [#tile.axis<[4] by 1>] {
+^bb0(%x: !tile.buffer<[4], f32>):
+  %v = arith.constant dense<0.0> : vector<2x8xf32>
+  %w = arith.constant dense<0> : vector<4x4xi32>
+  // expected-error @+1 {{C1: inputs are vectors of one shape and a power-of-two length, found 'vector<4x4xi32>'}}
+  %r, %i = tile.reduce %v, %w : vector<2x8xf32>, vector<4x4xi32> -> vector<2x1xf32>, vector<4x1xi32> combine {
+  ^bb0(%a: f32, %ai: i32, %b: f32, %bi: i32):
+    tile.yield %a, %ai : f32, i32
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @reduce_c1_rank grid [#tile.axis<[4] by 1>] {
+^bb0(%x: !tile.buffer<[4], f32>):
+  %v = arith.constant dense<0.0> : vector<2x2x8xf32>
+  // expected-error @+1 {{C1: inputs are vectors of one shape and a power-of-two length, found 'vector<2x2x8xf32>'}}
+  %r = tile.reduce %v : vector<2x2x8xf32> -> vector<2x2x1xf32> combine {
+  ^bb0(%a: f32, %b: f32):
+    tile.yield %a : f32
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @reduce_c2_rows grid [#tile.axis<[4] by 1>] {
+^bb0(%x: !tile.buffer<[4], f32>):
+  %v = arith.constant dense<0.0> : vector<2x8xf32>
+  // expected-error @+1 {{C2: results ('vector<2xf32>'), expected ('vector<2x1xf32>')}}
+  %r = tile.reduce %v : vector<2x8xf32> -> vector<2xf32> combine {
   ^bb0(%a: f32, %b: f32):
     tile.yield %a : f32
   }
@@ -170,6 +210,25 @@ tile.kernel @reduce_c3 grid [#tile.axis<[4] by 1>] {
 // expected-error @+1 {{'columns' is neither a layout nor a storage type}}
 tile.kernel @layout grid [#tile.axis<[4] by 1>] attributes {t = !tile.buffer<[4], f32, columns>} {
 ^bb0:
+  tile.return
+}
+
+// -----
+
+tile.kernel @paged_storage grid [#tile.axis<[4] by 1>] {
+// expected-error @+1 {{a paged buffer is stored as its element type, or as f16 or bf16 for f32; found q4_0 for 'f32'}}
+^bb0(%x: !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_k, q4_0>):
+  tile.return
+}
+
+// -----
+
+tile.kernel @store_c4_rows grid [#tile.axis<[4] by 1>] {
+^bb0(%x: !tile.buffer<[4, 32], f32, f16>):
+  %i = tile.origin 0
+  %v = arith.constant dense<0.0> : vector<4xf32>
+  // expected-error @+1 {{C4: a stored weight is read-only}}
+  tile.store %v, %x[%i, %i] map affine_map<(n, k) -> (n, k)> : vector<4xf32>, !tile.buffer<[4, 32], f32, f16>
   tile.return
 }
 

@@ -60,5 +60,34 @@ tile.kernel @paged grid [#tile.axis<[ragged(T)] by 1>] {
     tile.yield %x : f32
   }
   tile.store %r, %m[%t] map affine_map<(t) -> (t)> : f32, !tile.buffer<[ragged(T)], f32>
+  %parts = tile.scratch : !tile.buffer<[3], f32>
+  %none = arith.constant dense<0.0> : vector<3x1xf32>
+  // A lane index of extent 1 need not appear.
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] map #{{.*}} : vector<3x1xf32>
+  tile.store %none, %parts[%zero, %zero] map affine_map<(g, one) -> (g)> : vector<3x1xf32>, !tile.buffer<[3], f32>
+  %rows = vector.broadcast %k : vector<64xf32> to vector<3x64xf32>
+  %index = tile.index %zero dim 1 : vector<3x64xi32>
+  // CHECK: tile.reduce %{{.*}}, %{{.*}} : vector<3x64xf32>, vector<3x64xi32> -> vector<3x1xf32>, vector<3x1xi32> combine
+  %best, %at = tile.reduce %rows, %index : vector<3x64xf32>, vector<3x64xi32> -> vector<3x1xf32>, vector<3x1xi32> combine {
+  ^bb0(%a: f32, %ai: i32, %b: f32, %bi: i32):
+    %first = arith.cmpf oge, %a, %b : f32
+    %x = arith.select %first, %a, %b : f32
+    %i = arith.select %first, %ai, %bi : i32
+    tile.yield %x, %i : f32, i32
+  }
+  tile.return
+}
+
+// A cache that keeps its values rounded is written like any other.
+// CHECK: tile.kernel @rounded
+tile.kernel @rounded grid [#tile.axis<[ragged(T)] by 1>] {
+// CHECK-NEXT: !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_v, f16>
+^bb0(%cache: !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_v, f16>, %table: !tile.buffer<[sym(S), sym(B)], i32>):
+  %t = tile.origin 0
+  %zero = arith.constant 0 : index
+  %v = arith.constant dense<1.0> : vector<64xf32>
+  // CHECK: tile.store {{.*}} pages %{{.*}} : vector<64xf32>, {{(!tile.buffer)?}}<[sym(S), paged(C), 3, 64], f32, paged_v, f16>
+  tile.store %v, %cache[%zero, %t, %zero, %zero] map affine_map<(s, p, h, d) -> (s, p, h, d)> pages %table
+      : vector<64xf32>, !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_v, f16>, !tile.buffer<[sym(S), sym(B)], i32>
   tile.return
 }

@@ -58,6 +58,63 @@ TEST(IndexMath, DivisionAndRemainderKeepTheirFacts) {
   }
 }
 
+TEST(IndexMath, SmallerLargerAndProductsKeepTheirFacts) {
+  llvm::LLVMContext context;
+  llvm::IRBuilder<> b(context);
+  IndexMath math(b);
+  IndexMath::Scope scope(math);
+  std::mt19937 rng(5);
+  for (int i = 0; i < 20000; ++i) {
+    int64_t divisors[] = {1, 2, 16, 64}, d = divisors[rng() % 4], e = divisors[rng() % 4];
+    int64_t x = static_cast<int64_t>(rng() % 41) - 20, y = static_cast<int64_t>(rng() % 41) - 20;
+    int64_t ox = static_cast<int64_t>(rng() % 51) - 25, oy = static_cast<int64_t>(rng() % 51) - 25;
+    IndexValue v = known(b, x, d, ox, rng() % 2), w = known(b, y, e, oy, rng() % 2);
+    if (rng() % 4 == 0)
+      w = IndexValue::constant(y * e + oy);
+    if (rng() % 3 == 0)
+      v.min.reset(); // only the upper bound is known
+    int64_t a = x * d + ox, c = y * e + oy;
+    checkFacts(math, math.minimum(v, w), std::min(a, c));
+    checkFacts(math, math.maximum(v, w), std::max(a, c));
+    checkFacts(math, math.add(v, w), a + c);
+    checkFacts(math, math.mulConstant(v, 5), 5 * a);
+    checkFacts(math, math.mulConstant(v, -5), -5 * a);
+    checkFacts(math, IndexMath::either(b.getInt64(a), v, w), a);
+    checkFacts(math, IndexMath::either(b.getInt64(c), v, w), c);
+  }
+}
+
+/// block * 64 + i for 0 <= i < 64 stays in the block, whatever i is.
+TEST(IndexMath, ABoundedSumStaysInItsBlock) {
+  llvm::LLVMContext context;
+  llvm::IRBuilder<> b(context);
+  IndexMath math(b);
+  IndexMath::Scope scope(math);
+  std::mt19937 rng(6);
+  int split = 0;
+  for (int i = 0; i < 20000; ++i) {
+    int64_t block = rng() % 20, in = rng() % 64, shift = rng() % 8, width = 1 << (rng() % 5);
+    IndexValue coarse = IndexValue::opaque(b.getInt64(block * 64)), fine = IndexValue::opaque(b.getInt64(in));
+    coarse.divisor = 64;
+    fine.min = 0;
+    fine.max = in + rng() % 4;
+    IndexValue sum = math.addConstant(math.add(coarse, fine), shift);
+    int64_t want = block * 64 + in + shift;
+    checkFacts(math, math.floorDiv(sum, 64), want / 64);
+    checkFacts(math, math.mod(sum, 64), want % 64);
+    std::optional<LaneIndex> q = math.divide({sum, 1}, 64, width, false), r = math.divide({sum, 1}, 64, width, true);
+    ASSERT_EQ(q.has_value(), r.has_value());
+    if (!q)
+      continue;
+    ++split;
+    for (int64_t lane = 0; lane < width; ++lane) {
+      ASSERT_EQ(folded(math, q->at) + lane * q->stride, (want + lane) / 64);
+      ASSERT_EQ(folded(math, r->at) + lane * r->stride, (want + lane) % 64);
+    }
+  }
+  EXPECT_GT(split, 10000);
+}
+
 TEST(IndexMath, AffineLanesMatchEveryLane) {
   mlir::MLIRContext mlirContext;
   llvm::LLVMContext context;

@@ -228,6 +228,33 @@ TEST_F(GraphPrimitivesTest, KVAppendWritesIntoTheCallersCache) {
   EXPECT_FALSE(tryRun(text, {floats({1, 2}, {1, 2}), cache, integers({0}), integers({3})})) << "position outside C";
 }
 
+/// In both precisions: what a cache stores is part of the op, not of how it is computed.
+TEST_F(GraphPrimitivesTest, KVAppendRoundsToTheCachesStorage) {
+  auto text = [](const std::string &storage) {
+    const std::string cache = "!fuse.tensor<[sym(S), paged(C), 2], f32, " + storage + ">";
+    const std::string values = "!fuse.tensor<[ragged(T), 2], f32>", ids = "!fuse.tensor<[ragged(T)], i32>";
+    return "func.func @f(%v: " + values + ", %c: " + cache + ", %s: " + ids + ") -> " + cache + " {\n" +
+           "%y = fuse.kv_append %v into %c[%s, %s] : " + values + ", " + cache + ", " + ids + ", " + ids +
+           "\n return %y : " + cache + "\n}";
+  };
+  for (Precision precision : {Precision::F64, Precision::Exact}) {
+    auto rounded = [&](const std::string &storage, double a, double b) {
+      environment.symbols.clear();
+      return run(text(storage), {floats({1, 2}, {a, b}), floats({1, 1, 2}, {0, 0}), integers({0})}, precision);
+    };
+    EXPECT_EQ(rounded("f16", 1 + 0x1p-11, 1 + 3 * 0x1p-11), (Values{1, 1 + 0x1p-9})); // ties to even
+    EXPECT_EQ(rounded("f16", 65519, -65520), (Values{65504, -INFINITY}));
+    EXPECT_EQ(rounded("f16", 0x1p-25, 0x1.8p-25), (Values{0, 0x1p-24})); // around the smallest subnormal
+    EXPECT_EQ(rounded("bf16", 1 + 0x1p-8, 1 + 3 * 0x1p-8), (Values{1, 1 + 0x1p-6}));
+    EXPECT_EQ(rounded("bf16", 65520, 0x1.ffp127), (Values{65536, INFINITY}));
+  }
+  // The values that were passed in stay as they are.
+  environment.symbols.clear();
+  Tensor given = floats({1, 2}, {1 + 0x1p-11, 2});
+  run(text("f16"), {given, floats({1, 1, 2}, {0, 0}), integers({0})});
+  EXPECT_EQ(given.get({0, 0}), 1 + 0x1p-11);
+}
+
 TEST_F(GraphPrimitivesTest, ViewsSliceTransposeAndRepeat) {
   auto text = [](const std::string &map, const std::string &result) {
     return "func.func @f(%x: !fuse.tensor<[2, 6], f32>) -> !fuse.tensor<" + result + ", f32> {\n" +

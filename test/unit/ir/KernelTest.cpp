@@ -1,33 +1,12 @@
 //===- KernelTest.cpp - tile kernels against the ops they implement ---------------===//
-#include "test/unit/ir/IRFixture.h"
-
-#include "ir/reference/KernelInterpreter.h"
+#include "test/unit/ir/KernelFixture.h"
 
 namespace fusec::reference {
 namespace {
 
 using Values = std::vector<double>;
 
-class KernelTest : public IRFixture {
-protected:
-  Result<KernelRun> tryKernel(llvm::StringRef text, llvm::ArrayRef<Tensor> buffers,
-                              Precision precision = Precision::Exact, KernelOptions options = {}) {
-    mlir::ModuleOp parsed = parse(text);
-    if (!parsed)
-      return invalidArgument("does not parse");
-    return interpretKernel(*parsed.getOps<tile::KernelOp>().begin(), buffers, environment, precision, options);
-  }
-  KernelRun runKernel(llvm::StringRef text, llvm::ArrayRef<Tensor> buffers, Precision precision = Precision::Exact,
-                      KernelOptions options = {}) {
-    Result<KernelRun> result = tryKernel(text, buffers, precision, options);
-    EXPECT_TRUE(result) << result.status().message();
-    return result ? *result : KernelRun();
-  }
-  void expectError(const Result<KernelRun> &result, const std::string &part) {
-    ASSERT_FALSE(result);
-    EXPECT_NE(result.status().message().find(part), std::string::npos) << result.status().message();
-  }
-};
+class KernelTest : public KernelFixture {};
 
 float chain(const Tensor &x, int64_t t, const Tensor &w, int64_t n) {
   float sum = 0;
@@ -35,8 +14,6 @@ float chain(const Tensor &x, int64_t t, const Tensor &w, int64_t n) {
     sum = std::fma(static_cast<float>(x.get({t, k})), static_cast<float>(w.get({n, k})), sum);
   return sum;
 }
-
-Tensor nans(llvm::ArrayRef<int64_t> shape) { return Tensor::filled(Element::F32, shape, NAN); }
 
 //===----------------------------------------------------------------------===//
 // 1. One row times a packed matrix, residual added
@@ -354,6 +331,29 @@ TEST_F(KernelTest, AppendsToPages) {
   // Padding goes to page 0, where anything goes.
   Tensor sink = Tensor::fromValues(Element::I32, {2, 2}, {0, 0, 0, 0});
   EXPECT_TRUE(tryKernel(append, {x, integers({0, 0, 0}), integers({5, 5, 6}), sink, pools.k}));
+}
+
+TEST_F(KernelTest, AppendsToPagesRounded) {
+  environment.symbols = {{"T", 2}, {"S", 2}, {"B", 2}, {"C", 8}};
+  environment.page = 4;
+  for (Element element : {Element::F16, Element::BF16}) {
+    std::string text = append;
+    const std::string plain = "f32, paged_k>", stored = "f32, paged_k, " + std::string(info(element).name) + ">";
+    for (size_t at = 0; (at = text.find(plain, at)) != std::string::npos; at += stored.size())
+      text.replace(at, plain.size(), stored);
+    Pools pools;
+    Tensor x = randomFloats({2, 2, 8}, 9);
+    x.set({0, 0, 0}, 70000); // infinite as f16, 70144 as bf16
+    KernelRun run = runKernel(text.c_str(), {x, integers({0, 1}), integers({5, 3}), pools.table, pools.k});
+    for (int64_t h = 0; h < 2; ++h)
+      for (int64_t d = 0; d < 8; ++d) {
+        EXPECT_EQ(Pools::at(pools.k, pools.table, 0, 5, h, d), roundTo(element, x.get({0, h, d})));
+        EXPECT_EQ(Pools::at(pools.k, pools.table, 1, 3, h, d), roundTo(element, x.get({1, h, d})));
+      }
+    EXPECT_EQ(run.traffic[4].storedBytes, 2 * 2 * 8 * 2.0);
+    // Two tokens at one place are found here, too.
+    expectError(tryKernel(text.c_str(), {x, integers({0, 0}), integers({5, 5}), pools.table, pools.k}), "writes too");
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -62,6 +62,26 @@ TEST_F(PlanTest, RunsLaunchesAndPicksVariants) {
   EXPECT_EQ(run->outputs["z"].values(), Values{15});
 }
 
+TEST_F(PlanTest, ALaunchWithoutAnApplicableVariantDoesNothing) {
+  std::string text = program(1);
+  // Only the first launch is limited: its copy of the kernel.
+  text.replace(text.find("@add(%x"), 4, "@few");
+  text = "plan.kernel @few [#plan.variant<@one when T upto 1>]\n" + text;
+  PlanInputs inputs;
+  inputs.buffers["x"] = floats({1}, {5});
+  Result<PlanRun> run = tryPlan(text, inputs);
+  ASSERT_TRUE(run) << run.status().message();
+  EXPECT_EQ(run->launches.size(), 2u);
+  EXPECT_EQ(run->outputs["z"].values(), Values{15});
+  inputs.buffers["x"] = floats({2}, {1, 2});
+  run = tryPlan(text, inputs);
+  ASSERT_TRUE(run) << run.status().message();
+  ASSERT_EQ(run->launches.size(), 1u);
+  EXPECT_EQ(run->launches[0].name, "second");
+  for (double v : run->outputs["z"].values()) // y was never written
+    EXPECT_TRUE(std::isnan(v));
+}
+
 TEST_F(PlanTest, ASharedSlotPoisonsWhatStillLives) {
   PlanInputs inputs;
   inputs.buffers["x"] = floats({2}, {1, 2});

@@ -36,7 +36,8 @@ std::filesystem::path freshLibrary() {
 
 } // namespace
 
-CompiledGraph::CompiledGraph(const std::string &text, std::string_view level) : library(freshLibrary()) {
+CompiledGraph::CompiledGraph(const std::string &text, std::string_view level, const FusionOptions &fusion)
+    : library(freshLibrary()) {
   context.disableMultithreading();
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
@@ -48,7 +49,7 @@ CompiledGraph::CompiledGraph(const std::string &text, std::string_view level) : 
       diagnostics += d.str() + "\n";
     return mlir::success();
   });
-  Status status = compile(text, level);
+  Status status = compile(text, level, fusion);
   if (!status.ok())
     message = status.message() + (diagnostics.empty() ? "" : ": " + diagnostics);
 }
@@ -59,12 +60,12 @@ CompiledGraph::~CompiledGraph() {
   std::filesystem::remove(library, ignored);
 }
 
-Status CompiledGraph::compile(const std::string &text, std::string_view level) {
+Status CompiledGraph::compile(const std::string &text, std::string_view level, const FusionOptions &fusion) {
   graph = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   if (!graph)
     return invalidArgument("the graph does not parse");
   makeWeights();
-  FUSEC_RETURN_IF_ERROR(lower(level));
+  FUSEC_RETURN_IF_ERROR(lower(level, fusion));
   codegen::HostOptions options;
   options.lowering.symbols.assign(std::begin(symbolOrder), std::end(symbolOrder));
   options.lowering.pageTokens = pageTokens;
@@ -75,11 +76,12 @@ Status CompiledGraph::compile(const std::string &text, std::string_view level) {
   return {};
 }
 
-Status CompiledGraph::lower(std::string_view level) {
+Status CompiledGraph::lower(std::string_view level, const FusionOptions &fusion) {
   lowered = graph->clone();
   mlir::PassManager passes(&context);
+  auto control = std::make_shared<FusionControl>(fusion);
   for (Phase phase : {Phase::Primitives, Phase::Derived, Phase::Groups, Phase::Plan})
-    buildPhase(passes, phase, {registersOf(level), pageTokens});
+    buildPhase(passes, phase, {registersOf(level), pageTokens, control});
   if (failed(passes.run(*lowered)))
     return invalidArgument("the passes fail");
   return {};

@@ -18,6 +18,7 @@
 
 #include "codegen/host/ObjectCompiler.h"
 #include "ir/reference/PlanInterpreter.h"
+#include "passes/fusion/FusionControl.h"
 #include "runtime/device/host/HostModule.h"
 #include "test/unit/codegen/KernelHarness.h"
 
@@ -38,6 +39,7 @@ struct Step {
   llvm::StringMap<reference::Tensor> inputs; ///< By fuse.name; not caches, not the block table.
   llvm::StringMap<reference::Tensor> caches; ///< [S, C, heads, head] before the step.
   std::vector<int64_t> lengths;              ///< Per sequence: cached and new positions.
+  std::optional<double> stale;               ///< What fills positions that no sequence has; none: large garbage.
 };
 
 struct StepResult {
@@ -55,7 +57,7 @@ struct PageTable {
 class CompiledGraph {
 public:
   /// Compiles for a level; on failure `error()` says what failed.
-  CompiledGraph(const std::string &text, std::string_view level);
+  CompiledGraph(const std::string &text, std::string_view level, const FusionOptions &fusion = {});
   ~CompiledGraph();
   CompiledGraph(const CompiledGraph &) = delete;
   CompiledGraph &operator=(const CompiledGraph &) = delete;
@@ -77,8 +79,8 @@ public:
 
 private:
   friend class HostRun;
-  Status compile(const std::string &text, std::string_view level);
-  Status lower(std::string_view level);
+  Status compile(const std::string &text, std::string_view level, const FusionOptions &fusion);
+  Status lower(std::string_view level, const FusionOptions &fusion);
   void makeWeights();
   reference::Environment environment(const Step &step) const;
 

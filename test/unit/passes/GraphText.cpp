@@ -26,8 +26,9 @@ Node GraphText::add(const std::string &text, const std::string &dims, const std:
   return node;
 }
 
-Node GraphText::argument(const std::string &name, const std::string &dims, const std::string &element) {
-  Node node{"%arg_" + std::to_string(next++), dims, element};
+Node GraphText::argument(const std::string &name, const std::string &dims, const std::string &element,
+                         const std::string &storage) {
+  Node node{"%arg_" + std::to_string(next++), dims, element, storage};
   arguments += (arguments.empty() ? "" : ", ") + node.name + ": " + node.type() + " {fuse.name = \"" + name + "\"}";
   return node;
 }
@@ -63,10 +64,10 @@ Node GraphText::linear(const Node &x, const Node &w, const Node &bias, const std
 }
 
 Node GraphText::contract(const Node &lhs, const Node &rhs, const std::vector<std::string> &maps,
-                         const std::string &dims) {
+                         const std::string &dims, const std::string &order) {
   return add("fuse.contract " + lhs.name + ", " + rhs.name + " maps [" + affine(maps[0]) + ", " + affine(maps[1]) +
-                 ", " + affine(maps[2]) + "] numerics <accumulate = f32, order = sequential, empty = identity> : " +
-                 lhs.type() + ", " + rhs.type() + " -> " + Node{"", dims}.type(),
+                 ", " + affine(maps[2]) + "] numerics <accumulate = f32, order = " + order +
+                 ", empty = identity> : " + lhs.type() + ", " + rhs.type() + " -> " + Node{"", dims}.type(),
              dims);
 }
 
@@ -99,7 +100,7 @@ Node GraphText::gather(const Node &table, const Node &indices, const std::string
 Node GraphText::append(const Node &values, const Node &cache, const Node &sequences, const Node &positions) {
   return add("fuse.kv_append " + values.name + " into " + cache.name + "[" + sequences.name + ", " + positions.name +
                  "] : " + values.type() + ", " + cache.type() + ", " + sequences.type() + ", " + positions.type(),
-             cache.dims);
+             cache.dims, cache.element, cache.storage);
 }
 
 Node GraphText::attention(const Node &q, const Node &k, const Node &v, const Node &positions, const Node &sequences,
@@ -131,18 +132,40 @@ Node GraphText::map(const std::vector<Node> &inputs, const std::vector<std::stri
     affines += comma + affine(maps[i]);
     parameters += comma + "%" + std::string(1, static_cast<char>('a' + i)) + ": " + inputs[i].element;
   }
-  return add("fuse.map(" + names + " : " + types + ") maps [" + affines + "] -> " + Node{"", dims, element}.type() +
-                 " {\n  ^bb0(" + parameters + "):\n" + computation + "    fuse.yield %r : " + element + "\n  }",
+  return add("fuse.map(" + names + (inputs.empty() ? "" : " : ") + types + ") maps [" + affines + "] -> " +
+                 Node{"", dims, element}.type() + " {\n  ^bb0" + (inputs.empty() ? "" : "(" + parameters + ")") +
+                 ":\n" + computation + "    fuse.yield %r : " + element + "\n  }",
              dims, element);
 }
 
 Node GraphText::reduce(const Node &x, int rank, const std::string &combine, const std::string &init,
-                       const std::string &dims) {
+                       const std::string &dims, const std::string &order) {
   return add("fuse.reduce(" + x.name + " : " + x.type() + ") over [" + std::to_string(rank - 1) + "] init [" + init +
-                 " : f32] numerics <accumulate = f32, order = lanes, empty = identity> -> " + Node{"", dims}.type() +
-                 " combine {\n  ^bb0(%p: f32, %q: f32):\n    %r = " + combine +
+                 " : f32] numerics <accumulate = f32, order = " + order + ", empty = identity> -> " +
+                 Node{"", dims}.type() + " combine {\n  ^bb0(%p: f32, %q: f32):\n    %r = " + combine +
                  " %p, %q : f32\n    fuse.yield %r : f32\n  } repair {}",
              dims);
+}
+
+Node GraphText::argmax(const Node &x, int rank, const std::string &dims) {
+  const std::string last = std::to_string(rank - 1);
+  Node index = map({}, {}, x.dims, "    %j = fuse.index " + last + "\n    %r = arith.sitofp %j : i32 to f32\n");
+  const std::string types = Node{"", dims}.type(), name = "%v" + std::to_string(next++);
+  body += "  " + name + ":2 = fuse.reduce(" + x.name + ", " + index.name + " : " + x.type() + ", " + index.type() +
+          ") over [" + last + "] init [0xFF800000 : f32, 3.0e8 : f32] numerics <accumulate = f32, order = any, " +
+          "empty = identity> -> " + types + ", " + types + R"( combine {
+  ^bb0(%m: f32, %i: f32, %x: f32, %j: f32):
+    %larger = arith.cmpf ogt, %x, %m : f32
+    %same = arith.cmpf oeq, %x, %m : f32
+    %before = arith.cmpf olt, %j, %i : f32
+    %first = arith.andi %same, %before : i1
+    %wins = arith.ori %larger, %first : i1
+    %value = arith.select %wins, %x, %m : f32
+    %place = arith.select %wins, %j, %i : f32
+    fuse.yield %value, %place : f32, f32
+  } repair {}
+)";
+  return {name + "#1", dims};
 }
 
 std::string GraphText::finish(const Node &result) const {

@@ -21,13 +21,15 @@ struct Node {
 
 class GraphText {
 public:
-  Node argument(const std::string &name, const std::string &dims, const std::string &element = "f32");
+  Node argument(const std::string &name, const std::string &dims, const std::string &element = "f32",
+                const std::string &storage = "");
   Node weight(const std::string &name, const std::string &dims, const std::string &storage);
   Node frequencies(int64_t pairs, double base = 10000.0);
   Node linear(const Node &x, const Node &w, const std::string &dims);
   Node linear(const Node &x, const Node &w, const Node &bias, const std::string &dims);
   /// Three maps over one iteration space: of lhs, rhs and the result.
-  Node contract(const Node &lhs, const Node &rhs, const std::vector<std::string> &maps, const std::string &dims);
+  Node contract(const Node &lhs, const Node &rhs, const std::vector<std::string> &maps, const std::string &dims,
+                const std::string &order = "sequential");
   Node rmsNorm(const Node &x, const Node &w, const std::string &epsilon = "1.0e-5");
   Node swiglu(const Node &gate, const Node &up);
   Node softmax(const Node &x);
@@ -42,7 +44,10 @@ public:
   Node map(const std::vector<Node> &inputs, const std::vector<std::string> &maps, const std::string &dims,
            const std::string &body, const std::string &element = "f32");
   /// One-component reduction over the last of `rank` dimensions; `combine` is an arith op name.
-  Node reduce(const Node &x, int rank, const std::string &combine, const std::string &init, const std::string &dims);
+  Node reduce(const Node &x, int rank, const std::string &combine, const std::string &init, const std::string &dims,
+              const std::string &order = "lanes");
+  /// Index of the largest element over the last of `rank` dimensions, of equal ones the lowest, as f32.
+  Node argmax(const Node &x, int rank, const std::string &dims);
   /// The whole module, returning `result`.
   std::string finish(const Node &result) const;
 

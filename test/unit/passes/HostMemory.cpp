@@ -1,6 +1,8 @@
 //===- HostMemory.cpp - the buffers of one step in guarded memory -------------===//
 #include "test/unit/passes/HostMemory.h"
 
+#include "runtime/base/Float16.h"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -45,6 +47,35 @@ Result<const MachineType *> machineType(Element element) {
     if (type.element == element)
       return &type;
   return unsupported(std::string("no machine memory for ") + info(element).name);
+}
+
+/// How one cached value lies in memory.
+struct CachedValue {
+  StorageType storage;
+  void (*write)(float, std::byte *);
+  float (*read)(const std::byte *);
+};
+
+template <typename T, T (*Encode)(float)> void encode(float value, std::byte *to) {
+  const T bits = Encode(value);
+  std::memcpy(to, &bits, sizeof bits);
+}
+template <typename T, float (*Decode)(T)> float decode(const std::byte *from) {
+  T bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return Decode(bits);
+}
+float same(float value) { return value; }
+
+constexpr CachedValue cachedValues[] = {
+    {StorageType::F32, encode<float, same>, decode<float, same>},
+    {StorageType::F16, encode<uint16_t, floatToHalf>, decode<uint16_t, halfToFloat>},
+    {StorageType::BF16, encode<uint16_t, floatToBfloat>, decode<uint16_t, bfloatToFloat>},
+};
+
+const CachedValue &cachedValue(tile::BufferType type) {
+  const StorageType storage = type.getStorage().value_or(StorageType::F32);
+  return *llvm::find_if(cachedValues, [&](const CachedValue &row) { return row.storage == storage; });
 }
 
 /// Visits (pool index, page memory position) of every element of the pool.
@@ -94,7 +125,7 @@ Tensor pagePool(const Tensor &cache, const Step &step, const PageTable &table, u
   Tensor pool = Tensor::filled(cache.element(), {table.pages, pageTokens, cache.dim(2), cache.dim(3)}, 0.0);
   std::mt19937 random(seed);
   for (int64_t i = 0; i < pool.size(); ++i)
-    pool.store(i, random() % 2 ? 0x1p90 : -0x1p90);
+    pool.store(i, step.stale.value_or(random() % 2 ? 0x1p90 : -0x1p90));
   for (int64_t s = 0; s < table.sequences; ++s)
     for (int64_t c = 0; c < step.lengths[s]; ++c)
       for (int64_t h = 0; h < cache.dim(2); ++h)
@@ -113,13 +144,20 @@ Tensor fromPool(const Tensor &pool, const Step &step, const PageTable &table, in
   return cache;
 }
 
-void writePages(const Tensor &pool, bool isK, float *memory) {
-  forEachInPages(pool.shape(), isK, [&](int64_t at, int64_t to) { memory[to] = static_cast<float>(pool.load(at)); });
+void writePages(const Tensor &pool, tile::BufferType type, void *memory) {
+  const CachedValue &value = cachedValue(type);
+  auto *bytes = static_cast<std::byte *>(memory);
+  forEachInPages(pool.shape(), type.getLayout() == tile::Layout::PagedK, [&](int64_t at, int64_t to) {
+    value.write(static_cast<float>(pool.load(at)), bytes + to * type.getElementBytes());
+  });
 }
 
-Tensor readPages(llvm::ArrayRef<int64_t> poolShape, bool isK, const float *memory) {
+Tensor readPages(llvm::ArrayRef<int64_t> poolShape, tile::BufferType type, const void *memory) {
+  const CachedValue &value = cachedValue(type);
+  const auto *bytes = static_cast<const std::byte *>(memory);
   Tensor pool = Tensor::filled(Element::F32, poolShape, 0.0);
-  forEachInPages(poolShape, isK, [&](int64_t at, int64_t from) { pool.store(at, memory[from]); });
+  forEachInPages(poolShape, type.getLayout() == tile::Layout::PagedK,
+                 [&](int64_t at, int64_t from) { pool.store(at, value.read(bytes + from * type.getElementBytes())); });
   return pool;
 }
 

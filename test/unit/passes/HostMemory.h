@@ -35,8 +35,8 @@ reference::Tensor pagePool(const reference::Tensor &cache, const Step &step, con
 /// The positions that `lengths` reaches as [S, C, heads, head]; 0 elsewhere.
 reference::Tensor fromPool(const reference::Tensor &pool, const Step &step, const PageTable &table, int64_t context);
 
-/// Pages in memory: [heads][head][P] for paged_k, [heads][P][head] for paged_v.
-void writePages(const reference::Tensor &pool, bool isK, float *memory);
-reference::Tensor readPages(llvm::ArrayRef<int64_t> poolShape, bool isK, const float *memory);
+/// Pages in memory: [heads][head][P] for paged_k, [heads][P][head] for paged_v, each value as the type stores it.
+void writePages(const reference::Tensor &pool, tile::BufferType type, void *memory);
+reference::Tensor readPages(llvm::ArrayRef<int64_t> poolShape, tile::BufferType type, const void *memory);
 
 } // namespace fusec::differential

@@ -97,9 +97,9 @@ private:
     if (it == step.caches.end())
       return notFound("the step has no such cache");
     Tensor pool = pagePool(it->second, step, table, random());
-    memory.push_back(std::make_unique<PoisonedBuffer>(pool.size() * 4));
+    memory.push_back(std::make_unique<PoisonedBuffer>(pool.size() * type.getElementBytes()));
     addresses[buffer.getResult()] = memory.back()->as();
-    writePages(pool, type.getLayout() == tile::Layout::PagedK, memory.back()->as<float>());
+    writePages(pool, type, memory.back()->as());
     return {};
   }
 
@@ -122,6 +122,8 @@ private:
   Status runLaunch(plan::LaunchOp launch) {
     auto kernel = mlir::SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(graph.plan(), launch.getKernelAttr());
     FUSEC_ASSIGN_OR_RETURN(tile::KernelOp variant, pickVariant(graph.plan(), kernel, environment));
+    if (!variant)
+      return {};
     const std::string name = variant.getSymName().str();
     FUSEC_ASSIGN_OR_RETURN(runtime::KernelEntry entry, graph.module->entry(name));
     std::vector<void *> args;
@@ -181,8 +183,7 @@ private:
       } else if (buffer.getKind() == plan::BufferKind::Cache) {
         const Tensor &before = step.caches.find(buffer.getName())->second;
         Tensor pool =
-            readPages({table.pages, pageTokens, before.dim(2), before.dim(3)}, type.getLayout() == tile::Layout::PagedK,
-                      static_cast<const float *>(addresses[buffer.getResult()]));
+            readPages({table.pages, pageTokens, before.dim(2), before.dim(3)}, type, addresses[buffer.getResult()]);
         result.caches[buffer.getName().str()] = fromPool(pool, step, table, before.dim(1));
       }
     }

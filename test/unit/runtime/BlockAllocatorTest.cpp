@@ -6,9 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace fusec;
@@ -98,13 +101,52 @@ TEST(KvSequence, ReservesAndTruncatesByWholePages) {
   EXPECT_TRUE(allocator.checkLedger().ok());
 }
 
-TEST(KvCache, LaysPagesOutPerBuffer) {
+TEST(Buffer, LargeOnesStartAtAHugePage) {
+  Result<Buffer> large = Buffer::allocate((20 << 20) + 5, "test");
+  ASSERT_TRUE(large);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(large->data()) % (2 << 20), 0u);
+  EXPECT_EQ(large->data()[(20 << 20) + 4], std::byte{0});
+  large->data()[(20 << 20) + 4] = std::byte{1};
+  Result<Buffer> small = Buffer::allocate(5, "test", 5); // whatever the threshold: usable and zero
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->data()[4], std::byte{0});
+  EXPECT_EQ(Buffer::allocate(INT64_MAX, "test").status().code(), ErrorCode::ResourceExhausted);
+}
+
+TEST(KvCache, LaysThePagesOfAllBuffersSideBySide) {
   std::vector<int64_t> pageBytes = {4096, 64};
   Result<KvCache> cache = KvCache::create(pageBytes, 10);
   ASSERT_TRUE(cache);
   EXPECT_EQ(cache->numBuffers(), 2u);
-  EXPECT_GE(cache->bytes(), 4096 * 10 + 64 * 10);
-  cache->base(1)[64 * 10 - 1] = std::byte{1}; // The last byte is ours.
+  EXPECT_EQ(cache->pageStride(), 4096 + 64);
+  EXPECT_EQ(cache->base(1) - cache->base(0), 4096);
+  EXPECT_EQ(cache->bytes(), (4096 + 64) * 10 + 64) << "and slack for whole vectors";
+  std::byte *last = cache->base(1) + 9 * cache->pageStride();
+  EXPECT_EQ(last[63], std::byte{0});
+  last[63] = std::byte{1}; // The last byte is ours.
   std::vector<int64_t> absurd = {int64_t{1} << 62};
+  std::vector<int64_t> overflowing = {int64_t{1} << 62, int64_t{1} << 62};
+  EXPECT_EQ(KvCache::create(overflowing, 1).status().code(), ErrorCode::ResourceExhausted);
   EXPECT_EQ(KvCache::create(absurd, 10).status().code(), ErrorCode::ResourceExhausted);
+}
+
+/// Bytes of [begin, begin + bytes) that the machine holds in memory.
+static int64_t residentBytes(std::byte *begin, int64_t bytes) {
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  std::vector<unsigned char> pages(static_cast<size_t>((bytes + page - 1) / page));
+  EXPECT_EQ(mincore(begin, static_cast<size_t>(bytes), pages.data()), 0);
+  return page * std::count_if(pages.begin(), pages.end(), [](unsigned char state) { return state & 1; });
+}
+
+// 30 layers and 4096 tokens, of which one page of tokens is written: with huge pages or without, at most the two
+// huge pages at the ends of what was written are filled up for nothing.
+TEST(KvCache, OnlyWhatIsWrittenBecomesResident) {
+  const std::vector<int64_t> pageBytes(60, 64 * 3 * 64 * 4);
+  Result<KvCache> cache = KvCache::create(pageBytes, 65);
+  ASSERT_TRUE(cache);
+  for (size_t buffer = 0; buffer < cache->numBuffers(); ++buffer)
+    for (int64_t at = 0; at < pageBytes[buffer]; at += 4096)
+      cache->base(buffer)[cache->pageStride() + at] = std::byte{1};
+  EXPECT_LE(residentBytes(cache->base(0), cache->bytes()), cache->pageStride() + 2 * (2 << 20));
+  EXPECT_LE(2 * (2 << 20), cache->bytes() / 10) << "the price is below a tenth of what is planned";
 }

@@ -40,7 +40,7 @@ TEST(Engine, ResolvesItsOptions) {
   EXPECT_EQ((*engine)->chatTemplate(), nullptr);
   EXPECT_EQ((*engine)->model().name, "toy");
   EXPECT_THAT((*engine)->endIds(), testing::ElementsAre(toyEos));
-  EXPECT_EQ((*engine)->memory().rows[1].name, "kv cache");
+  EXPECT_EQ((*engine)->memory().rows[1].name, "kv cache (f32)");
   EXPECT_EQ((*engine)->memory().rows[1].bytes, 17 * 16 + 64) << "16 pages, the sink, and slack";
 }
 

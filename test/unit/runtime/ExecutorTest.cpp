@@ -131,6 +131,34 @@ TEST(Executor, ProfilesPerLaunch) {
   EXPECT_TRUE(toy.executor->takeProfile().empty());
 }
 
+// A launch none of whose variants applies does nothing, and the next one runs on.
+TEST(Executor, SkipsALaunchThatNoVariantAccepts) {
+  for (int threads : {1, 3}) {
+    Fixture toy(ToyRule::Checksum, threads);
+    json manifest = json::parse(toyManifest());
+    for (json &target : manifest["targets"])
+      target["kernels"]["sum"]["variants"][0]["when"] = {{"T", 1}};
+    toy.files.write("manifest.json", manifest.dump());
+    ASSERT_TRUE(toy.open().ok());
+    toy.executor->setProfiling(true);
+    std::vector<int32_t> one = {7}, zero = {0}, table = {1}, row = {0};
+    Result<std::span<const float>> logits = toy.executor->step({one, zero, zero, table, 1, row});
+    ASSERT_TRUE(logits);
+    EXPECT_EQ(best(*logits, 0), checksum({7}));
+    EXPECT_EQ(toy.executor->takeProfile().size(), 3u);
+
+    // Two tokens: the sums stay those of the step before.
+    std::vector<int32_t> tokens = {1, 2}, positions = {0, 1}, sequences = {0, 0};
+    logits = toy.executor->step({tokens, positions, sequences, table, 1, row});
+    ASSERT_TRUE(logits);
+    EXPECT_EQ(best(*logits, 0), checksum({7}));
+    std::vector<LaunchTime> times = toy.executor->takeProfile();
+    ASSERT_EQ(times.size(), 2u);
+    EXPECT_EQ(times[0].launch, "blk.0.append");
+    EXPECT_EQ(times[1].launch, "output");
+  }
+}
+
 TEST(Executor, PlansItsMemory) {
   Fixture toy;
   ASSERT_TRUE(toy.open().ok());

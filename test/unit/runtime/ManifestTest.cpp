@@ -64,6 +64,17 @@ TEST(Manifest, EvaluatesSizesAndGrids) {
   EXPECT_EQ(manifest->buffers[8].bytesAt(values), std::nullopt);
 }
 
+TEST(Manifest, TheLastVariantMayHaveALimit) {
+  json document = json::parse(toyManifest());
+  for (json &target : document["targets"])
+    target["kernels"]["sum"]["variants"][0]["when"] = {{"T", 2}};
+  Result<Manifest> manifest = parse(document);
+  ASSERT_TRUE(manifest) << manifest.status().message();
+  SymbolValues values;
+  values[Symbol::Tokens] = 3;
+  EXPECT_FALSE(manifest->targets[0].kernels.at("sum")[0].accepts(values));
+}
+
 struct WrongManifest {
   const char *pointer;
   json value;
@@ -83,53 +94,58 @@ const int64_t beyond = int64_t{1} << 41;
 
 INSTANTIATE_TEST_SUITE_P(
     All, WrongManifestTest,
-    testing::Values(
-        WrongManifest{"/format", 2, "artifact format 2, this fusec reads format 1"},
-        WrongManifest{"/format", "1", "key 'format'"},
-        WrongManifest{"/model/vocab_size", 0, "expected 1 to 16777216, found 0"},
-        WrongManifest{"/model/vocab_size", 21, "expected the output logits f32 [R, 21]"},
-        WrongManifest{"/model/eos_ids", json::array({20}), "token id 20 is outside the vocabulary of 20"},
-        WrongManifest{"/model/bos_id", -1, "key 'bos_id'"},
-        WrongManifest{"/model/generation/temperature", 1e300, "key 'temperature'"},
-        WrongManifest{"/symbols", json::array({"T", "T"}), "'T' is listed twice"},
-        WrongManifest{"/symbols", json::array({"T", "S", "B", "C"}), "symbol 'R' is used but not listed"},
-        WrongManifest{"/symbols/0", "X", "unknown symbol 'X'"},
-        WrongManifest{"/symbols/0", 3, "expected a symbol name"},
-        WrongManifest{"/kv/page_tokens", 0, "expected 1 to 65536, found 0"},
-        WrongManifest{"/buffers/0/name", "token", "unknown input"},
-        WrongManifest{"/buffers/1/name", "tokens", "this input is listed twice"},
-        WrongManifest{"/buffers/0/dtype", "f32", "expected i32 [T], found f32 [T]"},
-        WrongManifest{"/buffers/3/dims", json::array({"B", "S"}), "expected i32 [S, B], found i32 [B, S]"},
-        WrongManifest{"/buffers/0/kind", "inputs", "unknown kind 'inputs'"},
-        WrongManifest{"/buffers/7/dtype", "f33", "unknown dtype 'f33'"},
-        WrongManifest{"/buffers/7/dims/0", -1, "expected a size from 0"},
-        WrongManifest{"/buffers/7/dims/0", 1.5, "expected a size from 0"},
-        WrongManifest{"/buffers/7/dims/0", "Q", "unknown symbol 'Q'"},
-        WrongManifest{"/buffers/7/dims", json::array({1, 1, 1, 1, 1, 1, 1, 1, 1}), "at most 8 entries, found 9"},
-        WrongManifest{"/buffers/7/slot", -1, "'slot'"},
-        WrongManifest{"/buffers/5/offset", 32, "offset 32 is no multiple of 64"},
-        WrongManifest{"/buffers/5/offset", 128, "do not fit the weights file of 192 bytes"},
-        WrongManifest{"/buffers/5/offset", beyond, "'offset'"},
-        WrongManifest{"/buffers/5/bytes", 8, "f32 [4] needs 16 bytes, found 8"},
-        WrongManifest{"/buffers/5/dims/0", "T", "a weight has static dims"},
-        WrongManifest{"/buffers/5/dims", json::array({1 << 30, 1 << 30, 1 << 30}), "needs too many bytes"},
-        WrongManifest{"/buffers/6/page_bytes", 0, "'page_bytes'"},
-        WrongManifest{"/buffers/8/kind", "activation", "expected exactly one output, found 0"},
-        WrongManifest{"/buffers/8/name", "scores", "expected the output logits"},
-        WrongManifest{"/launches/0/args/0", 9, "argument 9 is none of the 9 buffers"},
-        WrongManifest{"/launches/0/args/0", -1, "args[0]"},
-        WrongManifest{"/launches/0/kernel", "nope", "no kernel 'nope'"},
-        WrongManifest{"/targets", json::array(), "targets: expected at least one"},
-        WrongManifest{"/targets/1/level", "avx512", "listed twice"},
-        WrongManifest{"/targets/0/library", "../evil.so", "expected a path inside the artifact"},
-        WrongManifest{"/targets/0/library", "/evil.so", "expected a path inside the artifact"},
-        WrongManifest{"/targets/0/kernels/sum/variants", json::array(), "the last variant must have no 'when'"},
-        WrongManifest{"/targets/0/kernels/sum/variants/0/when", json{{"T", 1}}, "the last variant must have no 'when'"},
-        WrongManifest{"/targets/0/kernels/logits/variants/0/when", json{{"X", 1}}, "unknown symbol 'X'"},
-        WrongManifest{"/targets/0/kernels/sum/variants/0/entry", "", "expected the name of an entry point"},
-        WrongManifest{"/targets/0/kernels/sum/variants/0/grid/0/tile", 0, "'tile'"},
-        WrongManifest{"/targets/0/kernels/sum/variants/0/grid/0/extent", true, "expected a size from 0"},
-        WrongManifest{"/targets/0/kernels/sum/variants/0/scratch_bytes", beyond, "'scratch_bytes'"}));
+    testing::Values(WrongManifest{"/format", 1, "artifact format 1, this fusec reads format 2"},
+                    WrongManifest{"/format", "1", "key 'format'"},
+                    WrongManifest{"/model/vocab_size", 0, "expected 1 to 16777216, found 0"},
+                    WrongManifest{"/model/vocab_size", 21, "expected the output logits f32 [R, 21]"},
+                    WrongManifest{"/model/eos_ids", json::array({20}), "token id 20 is outside the vocabulary of 20"},
+                    WrongManifest{"/model/bos_id", -1, "key 'bos_id'"},
+                    WrongManifest{"/model/generation/temperature", 1e300, "key 'temperature'"},
+                    WrongManifest{"/symbols", json::array({"T", "T"}), "'T' is listed twice"},
+                    WrongManifest{"/symbols", json::array({"T", "S", "B", "C"}), "symbol 'R' is used but not listed"},
+                    WrongManifest{"/symbols/0", "X", "unknown symbol 'X'"},
+                    WrongManifest{"/symbols/0", 3, "expected a symbol name"},
+                    WrongManifest{"/kv/page_tokens", 0, "expected 1 to 65536, found 0"},
+                    WrongManifest{"/buffers/0/name", "token", "unknown input"},
+                    WrongManifest{"/buffers/1/name", "tokens", "this input is listed twice"},
+                    WrongManifest{"/buffers/0/dtype", "f32", "expected i32 [T], found f32 [T]"},
+                    WrongManifest{"/buffers/3/dims", json::array({"B", "S"}), "expected i32 [S, B], found i32 [B, S]"},
+                    WrongManifest{"/buffers/0/kind", "inputs", "unknown kind 'inputs'"},
+                    WrongManifest{"/buffers/7/dtype", "f33", "unknown dtype 'f33'"},
+                    WrongManifest{"/buffers/7/dims/0", -1, "expected a size from 0"},
+                    WrongManifest{"/buffers/7/dims/0", 1.5, "expected a size from 0"},
+                    WrongManifest{"/buffers/7/dims/0", "Q", "unknown symbol 'Q'"},
+                    WrongManifest{"/buffers/7/dims", json::array({1, 1, 1, 1, 1, 1, 1, 1, 1}),
+                                  "at most 8 entries, found 9"},
+                    WrongManifest{"/buffers/7/slot", -1, "'slot'"},
+                    WrongManifest{"/buffers/5/offset", 32, "offset 32 is no multiple of 64"},
+                    WrongManifest{"/buffers/5/offset", 128, "do not fit the weights file of 192 bytes"},
+                    WrongManifest{"/buffers/5/offset", beyond, "'offset'"},
+                    WrongManifest{"/buffers/5/bytes", 8, "f32 [4] needs 16 bytes, found 8"},
+                    WrongManifest{"/buffers/5/dims/0", "T", "a weight has static dims"},
+                    WrongManifest{"/buffers/5/dims", json::array({1 << 30, 1 << 30, 1 << 30}), "needs too many bytes"},
+                    WrongManifest{"/buffers/6/page_bytes", 0, "'page_bytes'"},
+                    WrongManifest{"/buffers/6/dtype", "f16", "'k.0': expected f32 as in kv.dtype, found f16"},
+                    WrongManifest{"/kv/dtype", "bf16", "'k.0': expected bf16 as in kv.dtype, found f32"},
+                    WrongManifest{"/kv/dtype", "q8_0", "kv: expected dtype f32, f16 or bf16, found 'q8_0'"},
+                    WrongManifest{"/kv/dtype", 16, "'dtype'"},
+                    WrongManifest{"/buffers/8/kind", "activation", "expected exactly one output, found 0"},
+                    WrongManifest{"/buffers/8/name", "scores", "expected the output logits"},
+                    WrongManifest{"/launches/0/args/0", 9, "argument 9 is none of the 9 buffers"},
+                    WrongManifest{"/launches/0/args/0", -1, "args[0]"},
+                    WrongManifest{"/launches/0/kernel", "nope", "no kernel 'nope'"},
+                    WrongManifest{"/targets", json::array(), "targets: expected at least one"},
+                    WrongManifest{"/targets/1/level", "avx512", "listed twice"},
+                    WrongManifest{"/targets/0/library", "../evil.so", "expected a path inside the artifact"},
+                    WrongManifest{"/targets/0/library", "/evil.so", "expected a path inside the artifact"},
+                    WrongManifest{"/targets/0/kernels/sum/variants", json::array(), "expected at least one variant"},
+                    WrongManifest{"/targets/0/kernels/logits/variants/0/when", json::object(),
+                                  "only the last variant may have no 'when', found 'toy_logits_r1'"},
+                    WrongManifest{"/targets/0/kernels/logits/variants/0/when", json{{"X", 1}}, "unknown symbol 'X'"},
+                    WrongManifest{"/targets/0/kernels/sum/variants/0/entry", "", "expected the name of an entry point"},
+                    WrongManifest{"/targets/0/kernels/sum/variants/0/grid/0/tile", 0, "'tile'"},
+                    WrongManifest{"/targets/0/kernels/sum/variants/0/grid/0/extent", true, "expected a size from 0"},
+                    WrongManifest{"/targets/0/kernels/sum/variants/0/scratch_bytes", beyond, "'scratch_bytes'"}));
 
 TEST(Manifest, NamesWhatIsMissing) {
   const std::pair<const char *, const char *> required[] = {{"", "format"},

@@ -82,7 +82,7 @@ std::string toyManifest() {
   json targets = json::array();
   for (const char *level : {"avx512", "avx2"})
     targets.push_back({{"level", level}, {"library", "kernels/toy.so"}, {"kernels", kernels()}});
-  json document = {{"format", 1},
+  json document = {{"format", 2},
                    {"fusec", "test"},
                    {"model",
                     {{"name", "toy"},
