@@ -251,6 +251,33 @@ void KernelEmitter::emitLoad(LoadOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Prefetches
+//===----------------------------------------------------------------------===//
+
+/// `nearness` from 0 (nowhere kept) to 3 (first level).
+void KernelEmitter::emitPrefetchAt(llvm::Value *address, int nearness) {
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
+                    {address, b.getInt32(0), b.getInt32(nearness), b.getInt32(1)});
+}
+
+/// One request per cache line of each row whose lanes lie side by side; other layouts are left to the load.
+void KernelEmitter::emitPrefetch(PrefetchOp op) {
+  auto type = VectorType::get(op.getShape(), cast<BufferType>(op.getBuffer().getType()).getElementType());
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(type), 2, type.getElementType()};
+  if (op.getPages())
+    a.pages = buffers[op.getPages()];
+  for (Value i : op.getIndices())
+    a.indices.push_back(index(i));
+  if (a.buffer.type.getLayout() == Layout::Panel)
+    return;
+  constexpr int64_t line = 64;
+  for (int64_t row = 0; row < a.shape.rows; ++row)
+    for (int64_t lane = 0; lane < a.shape.lanes; lane += line / memoryBytes(a.buffer))
+      if (std::optional<Address> at = address(a, row, lane, 1, false))
+        emitPrefetchAt(at->pointer, 3);
+}
+
+//===----------------------------------------------------------------------===//
 // Stores
 //===----------------------------------------------------------------------===//
 

@@ -268,8 +268,7 @@ void KernelEmitter::emitPrefetch(const Access &a) {
                                 math.floorDiv(math.mulConstant(k->at, at.superBytes), f.superElements));
     for (int64_t line = 0; line < stepBytes; line += 64) {
       llvm::Value *target = math.address(a.buffer.pointer, math.addConstant(where, distance + line));
-      b.CreateIntrinsic(llvm::Intrinsic::prefetch, {target->getType()},
-                        {target, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
+      emitPrefetchAt(target, 3);
     }
   }
 }

@@ -237,6 +237,7 @@ void KernelEmitter::emitOp(Operation &op) {
       .Case<ScratchOp>([&](ScratchOp o) { emitScratch(o); })
       .Case<LoadOp>([&](LoadOp o) { emitLoad(o); })
       .Case<StoreOp>([&](StoreOp o) { emitStore(o); })
+      .Case<PrefetchOp>([&](PrefetchOp o) { emitPrefetch(o); })
       .Case<IndexOp>([&](IndexOp o) { emitTileIndex(o); })
       .Case<DotOp>([&](DotOp o) { emitDot(o); })
       .Case<ReduceOp>([&](ReduceOp o) { emitReduce(o); })

@@ -107,6 +107,8 @@ private:
   // Memory.
   Access access(tile::LoadOp op);
   Access access(tile::StoreOp op);
+  void emitPrefetch(tile::PrefetchOp op);
+  void emitPrefetchAt(llvm::Value *address, int nearness);
   void emitLoad(tile::LoadOp op);
   void emitStore(tile::StoreOp op);
   struct Limit;

@@ -32,6 +32,7 @@ constexpr OpRow opRows[] = {
     {"tile.reduce", runTileReduce},
     {"tile.scratch", runScratch},
     {"tile.store", runStore},
+    {"tile.prefetch", runPrefetch},
     {"vector.broadcast", runBroadcast},
     {"vector.extract", runExtract},
     {"vector.extract_strided_slice", runExtractStridedSlice},

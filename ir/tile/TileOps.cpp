@@ -69,6 +69,14 @@ LogicalResult LoadOp::verify() {
                      static_cast<bool>(getPages()));
 }
 
+LogicalResult PrefetchOp::verify() {
+  auto buffer = cast<BufferType>(getBuffer().getType());
+  if (getShape().size() != 2 || getShape()[0] < 1 || getShape()[1] < 1)
+    return emitOpError("C2: the shape has two positive sizes");
+  return checkAccess(*this, VectorType::get(getShape(), buffer.getElementType()), buffer, getMap(), getIndices().size(),
+                     static_cast<bool>(getPages()));
+}
+
 LogicalResult StoreOp::verify() {
   auto buffer = cast<BufferType>(getBuffer().getType());
   if (failed(checkAccess(*this, getValue().getType(), buffer, getMap(), getIndices().size(),

@@ -148,6 +148,29 @@ def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[Me
   let hasVerifier = 1;
 }
 
+def Tile_PrefetchOp : Tile_Op<"prefetch", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Asks for a tile to be brought near, ahead of its load";
+  let description = [{
+    Touches nothing that a program can see. The tile of `shape` rows and lanes is
+    the one that a `tile.load` of the same operands would read; all of it must
+    lie inside the buffer. The write effect only keeps its place in the program.
+
+    Constraints: as C1 and C3 of `tile.load`;
+    - C2: `shape` has two positive sizes.
+
+    ```mlir
+    tile.prefetch %cache[%s, %h, %d, %next] map affine_map<(s, h, d, j) -> (s, j, h, d)> pages %table shape [16, 64]
+        : !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_k>, !tile.buffer<[sym(S), sym(B)], i32>
+    ```
+  }];
+  let arguments = (ins Tile_AnyBuffer:$buffer, Variadic<Index>:$indices, AffineMapAttr:$map, Optional<Tile_AnyBuffer>:$pages,
+                   DenseI64ArrayAttr:$shape);
+  let assemblyFormat = [{
+    $buffer `[` $indices `]` `map` $map (`pages` $pages^)? `shape` $shape attr-dict `:` type($buffer) (`,` type($pages)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Compute
 //===----------------------------------------------------------------------===//

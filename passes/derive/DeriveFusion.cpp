@@ -105,8 +105,10 @@ private:
              "numerics: moving the row factor behind the sum reassociates it, which its order forbids");
     else if (!control.take({"derive", factors->reduction, op, gain.figures}, gain.profitable))
       decide(factors->reduction, op, allowed = false, "cost: " + gain.figures);
-    if (!allowed)
+    if (!allowed) {
+      keptFactors.insert(op);
       return false;
+    }
     decide(factors->reduction, op, true, "the row factor moves behind the sum: " + gain.figures);
     moveBehindSum(op, *factors);
     return true;
@@ -149,8 +151,12 @@ private:
       derivation = derive(*reduction, rows.front(), cast<ReduceOp>(root));
       obstacle = derivation.obstacle;
     }
-    if (!obstacle.empty())
-      return decide(root, op, false, obstacle), std::nullopt;
+    if (!obstacle.empty()) {
+      // Where the row factor was left in place, the edge has its answer.
+      if (!keptFactors.contains(op))
+        decide(root, op, false, obstacle);
+      return std::nullopt;
+    }
     return Candidate{op, root, derivation, gainOfSharing(*reduction)};
   }
 
@@ -296,6 +302,7 @@ private:
 
   func::FuncOp function;
   FusionControl &control;
+  llvm::SmallPtrSet<Operation *, 8> keptFactors; ///< Contractions whose row factors could move but did not.
   int64_t next = 0;
 };
 

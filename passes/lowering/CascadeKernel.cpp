@@ -447,32 +447,51 @@ private:
     return carriers;
   }
 
+  /// The block after `j`, of this program or the next split's; the last block stands for itself.
+  Value blockAfter(Value j) {
+    Value after = arith::AddIOp::create(builder, loc, j, constantIndex(shape.block));
+    Value isInside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, after, upper);
+    return arith::SelectOp::create(builder, loc, isInside, after, j);
+  }
+
+  /// Asks for the tile that `loaded` will read with `there` in place of `here`, when it is read from memory as is.
+  void prefetch(Value loaded, Value here, Value there) {
+    auto load = loaded.getDefiningOp<tile::LoadOp>();
+    if (!load || !cast<tile::BufferType>(load.getBuffer().getType()).isPaged())
+      return; // rows are walked in order, which the machine foresees
+    SmallVector<Value> indices(load.getIndices());
+    llvm::replace(indices, here, there);
+    auto shape = builder.getDenseI64ArrayAttr(cast<VectorType>(load.getType()).getShape());
+    tile::PrefetchOp::create(builder, loc, load.getBuffer(), indices, load.getMapAttr(), load.getPages(), shape);
+  }
+
   SmallVector<Carrier> writeBlock(Value j, Value end, const SmallVector<Carrier> &old) {
+    next = blockAfter(j);
     Frame frame = tileFrame(j, shape.block);
-    SmallVector<Carrier> next = old;
+    SmallVector<Carrier> now = old;
     for (unsigned i = 0; i < old.size(); ++i)
       if (shape.isRoot(i)) {
         SmallVector<Value> elements = elementsOf(i, frame);
         if (elements.empty())
           return {};
-        next[i].tiles = combined(i, old[i].tiles, foldLanes(reduceOf(i), elements));
+        now[i].tiles = combined(i, old[i].tiles, foldLanes(reduceOf(i), elements));
       }
-    know(frame, rootsOf(next));
+    know(frame, rootsOf(now));
     for (unsigned i = 0; i < old.size(); ++i) {
       if (shape.isRoot(i))
         continue;
       SmallVector<Value> kept = old[i].tiles;
       if (Value dependency = shape.cascade.members[i].dependency) {
-        Value before = dependencyAt(i, old), now = dependencyAt(i, next);
-        guardEmpty(dependency, now, i, frame);
+        Value before = dependencyAt(i, old), after = dependencyAt(i, now);
+        guardEmpty(dependency, after, i, frame);
         for (Value &tile : kept)
-          tile = repaired(i, before, now, tile);
+          tile = repaired(i, before, after, tile);
       }
-      next[i].tiles = isProduct(i) ? addProduct(i, j, end, kept, frame) : addElements(i, kept, frame);
-      if (next[i].tiles.empty())
+      now[i].tiles = isProduct(i) ? addProduct(i, j, end, kept, frame) : addElements(i, kept, frame);
+      if (now[i].tiles.empty())
         return {};
     }
-    return next;
+    return now;
   }
 
   /// While nothing was seen (the row value is infinite) elements are taken relative to 0: exp(-inf - 0) = 0.
@@ -566,16 +585,18 @@ private:
     Value row = tile::LoadOp::create(builder, loc, VectorType::get({shape.rows, step}, builder.getF32Type()),
                                      elementScratch[op], ValueRange{zero, loop.getInductionVar()}, plain, Value());
     Value position = arith::AddIOp::create(builder, loc, j, loop.getInductionVar());
-    SmallVector<Value> next;
+    Value ahead = arith::AddIOp::create(builder, loc, next, loop.getInductionVar());
+    SmallVector<Value> sums;
     int64_t lane = 0;
     for (auto [acc, lanes] : llvm::zip(loop.getRegionIterArgs(), shape.lanesOf(i))) {
       Value other = otherOperand(i, position, step, lane, lanes);
       if (!other)
         return {};
-      next.push_back(tile::DotOp::create(builder, loc, acc.getType(), row, other, acc));
+      prefetch(other, position, ahead);
+      sums.push_back(tile::DotOp::create(builder, loc, acc.getType(), row, other, acc));
       lane += lanes;
     }
-    scf::YieldOp::create(builder, loc, next);
+    scf::YieldOp::create(builder, loc, sums);
     return SmallVector<Value>(loop.getResults());
   }
 
@@ -681,6 +702,7 @@ private:
     Value other = inRowFrame(maps.laneOperand, maps.lane, k, frame.indices.back(), {step, lanes});
     if (!rows || !other)
       return {};
+    prefetch(other, frame.indices.back(), next);
     Value sum = tile::DotOp::create(builder, loc, type, rows, other, loop.getRegionIterArgs().front());
     scf::YieldOp::create(builder, loc, sum);
     return loop.getResult(0);
@@ -762,6 +784,7 @@ private:
   Frame rowStart; ///< Scalars at the tile's first row.
   Operation *hoistBefore = nullptr;
   Value zero, lower, upper, firstBlock, split;
+  Value next; ///< Where the block after the current one begins.
   bool hasLower = false;
   llvm::DenseMap<Operation *, Value> stagedRows, elementScratch;
 };

@@ -16,7 +16,7 @@ struct CascadeShape {
   IndexBounds bounds;    ///< Where elements are not the identity for every member.
   int64_t rows = 1;      ///< Rows of the last row dimension per program.
   int64_t block = 64;    ///< Elements of the folded dimension per iteration.
-  int64_t step = 16;     ///< Positions of a product per iteration.
+  int64_t step = 2;      ///< Positions of a product per iteration.
   int64_t split = 0;     ///< Elements whose carriers are merged as one; 0: all are one.
   int64_t splitRows = 0; ///< Programs per split for at most this many of the first row dimension; 0: never.
   llvm::SmallVector<llvm::SmallVector<int64_t>> lanes; ///< Per member, groups of accumulator lanes of a product.

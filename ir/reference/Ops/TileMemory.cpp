@@ -219,6 +219,9 @@ Status runLoad(TileFrame &frame, Operation *op) {
   return {};
 }
 
+/// A hint moves nothing.
+Status runPrefetch(TileFrame &, Operation *) { return {}; }
+
 Status runStore(TileFrame &frame, Operation *op) {
   auto store = cast<tile::StoreOp>(op);
   TileBuffer &buffer = frame.buffer(store.getBuffer());

@@ -14,6 +14,7 @@ namespace fusec::reference {
 Status runLoad(TileFrame &frame, mlir::Operation *op);
 Status runScratch(TileFrame &frame, mlir::Operation *op);
 Status runStore(TileFrame &frame, mlir::Operation *op);
+Status runPrefetch(TileFrame &frame, mlir::Operation *op);
 
 // TileCompute.cpp
 Status runDot(TileFrame &frame, mlir::Operation *op);

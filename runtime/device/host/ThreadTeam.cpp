@@ -16,8 +16,8 @@ namespace fusec::runtime {
 
 namespace {
 
-/// Enough chunks that a late thread does not hold up the others, few enough that a chunk stays contiguous work.
-constexpr int64_t chunksPerThread = 4;
+/// Chunks per share: enough that others can take over from a late thread.
+constexpr int64_t chunksPerShare = 4;
 /// A wait inside a step is short; after about this many pauses another process probably has the core we wait for.
 constexpr int spinsBeforeYield = 2000;
 /// Yields before an idle worker sleeps.
@@ -111,11 +111,14 @@ void ThreadTeam::run(std::span<const Launch> launches, const int64_t *symbols, s
     return;
   // The last region is closed and empty, so nothing below races with a worker.
   region = {launches, symbols, scratch, seconds};
-  if (progress.size() < launches.size())
-    progress = std::vector<Progress>(launches.size());
+  if (doneOf.size() < launches.size()) {
+    doneOf = std::vector<Counter>(launches.size());
+    takenOf = std::vector<Counter>(launches.size() * static_cast<size_t>(numThreads));
+  }
   for (size_t i = 0; i < launches.size(); ++i) {
-    progress[i].next.store(0, std::memory_order_relaxed);
-    progress[i].done.store(0, std::memory_order_relaxed);
+    doneOf[i].value.store(0, std::memory_order_relaxed);
+    for (int owner = 0; owner < numThreads; ++owner)
+      taken(i, owner).value.store(0, std::memory_order_relaxed);
   }
   if (numThreads > 1) {
     members.store(0, std::memory_order_release);
@@ -160,7 +163,7 @@ void ThreadTeam::runRegion(int thread) {
     const Launch &launch = region.launches[i];
     if (launch.programs == 0)
       continue;
-    runPrograms(launch, progress[i], region.scratch[thread]);
+    runPrograms(i, thread, region.scratch[thread]);
     if (thread == 0 && region.seconds) {
       double time = now();
       region.seconds[i] += time - last;
@@ -169,19 +172,35 @@ void ThreadTeam::runRegion(int thread) {
   }
 }
 
-void ThreadTeam::runPrograms(const Launch &launch, Progress &state, void *scratch) const {
+ThreadTeam::Share ThreadTeam::shareOf(const Launch &launch, int owner) const {
+  return {launch.programs * owner / numThreads, launch.programs * (owner + 1) / numThreads};
+}
+
+/// Takes chunks of a share until nothing is left of it.
+void ThreadTeam::drain(size_t number, int owner, void *scratch) {
+  const Launch &launch = region.launches[number];
+  Share share = shareOf(launch, owner);
+  int64_t size = share.end - share.begin, chunk = std::max<int64_t>(1, size / chunksPerShare);
+  std::atomic<int64_t> &next = taken(number, owner).value;
+  while (next.load(std::memory_order_relaxed) < size) {
+    int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
+    if (begin >= size)
+      return;
+    int64_t end = std::min(begin + chunk, size);
+    launch.entry(launch.args, region.symbols, share.begin + begin, share.begin + end, scratch);
+    doneOf[number].value.fetch_add(end - begin, std::memory_order_acq_rel);
+  }
+}
+
+/// A share is contiguous, so that a thread reads its weights and pages as one stream; with chunks dealt out in
+/// turn two threads decoded no faster than one.
+void ThreadTeam::runPrograms(size_t number, int thread, void *scratch) {
+  const Launch &launch = region.launches[number];
   if (numThreads == 1)
     return launch.entry(launch.args, region.symbols, 0, launch.programs, scratch);
-  int64_t chunk = std::max<int64_t>(1, launch.programs / (numThreads * chunksPerThread));
-  while (true) {
-    int64_t begin = state.next.fetch_add(chunk, std::memory_order_relaxed);
-    if (begin >= launch.programs)
-      break;
-    int64_t end = std::min(begin + chunk, launch.programs);
-    launch.entry(launch.args, region.symbols, begin, end, scratch);
-    state.done.fetch_add(end - begin, std::memory_order_acq_rel);
-  }
-  waitUntil([&] { return state.done.load(std::memory_order_acquire) == launch.programs; });
+  for (int k = 0; k < numThreads; ++k)
+    drain(number, (thread + k) % numThreads, scratch);
+  waitUntil([&] { return doneOf[number].value.load(std::memory_order_acquire) == launch.programs; });
 }
 
 } // namespace fusec::runtime

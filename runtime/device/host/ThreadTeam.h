@@ -1,7 +1,7 @@
 //===- ThreadTeam.h - the persistent threads that run a step -----------------===//
 //
 // A step is one parallel region: every thread goes through the launches in
-// order and takes chunks of programs from a counter. A launch is over when its
+// order and takes chunks of its own share of the programs, then of the others'. A launch is over when its
 // programs are done, not when every thread has come by: on a busy machine a
 // thread that lost its core holds nobody up unless it is in the middle of a
 // chunk. Waiting threads spin briefly, then yield; between steps they sleep.
@@ -56,10 +56,13 @@ private:
     std::span<void *const> scratch;
     double *seconds = nullptr;
   };
-  /// Of one launch. Own cache lines: threads hammer the counters of different launches.
-  struct alignas(64) Progress {
-    std::atomic<int64_t> next{0};             ///< First program nobody has taken.
-    alignas(64) std::atomic<int64_t> done{0}; ///< Programs finished.
+  /// A counter on a cache line of its own: threads hammer several at once.
+  struct alignas(64) Counter {
+    std::atomic<int64_t> value{0};
+  };
+  /// The programs of a launch that one thread takes first.
+  struct Share {
+    int64_t begin = 0, end = 0;
   };
 
   explicit ThreadTeam(int threads) : numThreads(threads) {}
@@ -67,11 +70,15 @@ private:
   bool joinRegion();
   void closeRegion();
   void runRegion(int thread);
-  void runPrograms(const Launch &launch, Progress &progress, void *scratch) const;
+  void runPrograms(size_t number, int thread, void *scratch);
+  void drain(size_t number, int owner, void *scratch);
+  Share shareOf(const Launch &launch, int owner) const;
+  Counter &taken(size_t number, int owner) { return takenOf[number * static_cast<size_t>(numThreads) + owner]; }
 
   int numThreads;
   Region region;
-  std::vector<Progress> progress; ///< Per launch of the region.
+  std::vector<Counter> takenOf; ///< Per launch and thread: programs taken from its share.
+  std::vector<Counter> doneOf;  ///< Per launch: programs finished.
   alignas(64) std::atomic<uint32_t> regionNumber{0};
   /// Workers inside the region, and a bit that says nobody may enter any more.
   alignas(64) std::atomic<uint32_t> members{regionClosed};

@@ -263,3 +263,13 @@ tile.kernel @axis_extents grid [#tile.axis<[4, 4] by 1>] {
 ^bb0:
   tile.return
 }
+
+// -----
+
+tile.kernel @prefetch_shape grid [#tile.axis<[ragged(T)] by 1>] {
+^bb0(%x: !tile.buffer<[ragged(T), 64], f32>):
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{C2: the shape has two positive sizes}}
+  tile.prefetch %x[%c0, %c0] map affine_map<(t, c) -> (t, c)> shape [4] : !tile.buffer<[ragged(T), 64], f32>
+  tile.return
+}

@@ -91,3 +91,15 @@ tile.kernel @rounded grid [#tile.axis<[ragged(T)] by 1>] {
       : vector<64xf32>, !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_v, f16>, !tile.buffer<[sym(S), sym(B)], i32>
   tile.return
 }
+
+// A hint has the operands of a load and no result.
+// CHECK: tile.kernel @ahead
+// CHECK: tile.prefetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] map {{.*}} pages %{{.*}} shape [16, 64] : {{(!tile.buffer)?}}<[sym(S), paged(C), 3, 64], f32, paged_k>
+tile.kernel @ahead grid [#tile.axis<[sym(S)] by 1>] {
+^bb0(%cache: !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_k>, %table: !tile.buffer<[sym(S), sym(B)], i32>):
+  %s = tile.origin 0
+  %c0 = arith.constant 0 : index
+  tile.prefetch %cache[%s, %c0, %c0, %c0] map affine_map<(s, h, d, j) -> (s, j, h, d)> pages %table shape [16, 64]
+      : !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_k>, !tile.buffer<[sym(S), sym(B)], i32>
+  tile.return
+}
