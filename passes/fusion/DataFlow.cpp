@@ -55,6 +55,11 @@ bool computesFrom(Value value, Operation *op) {
   return false;
 }
 
+bool multipliesMatrix(ContractOp op) {
+  bool given = isa<BlockArgument>(op.getRhs()) || op.getRhs().getDefiningOp<WeightOp>();
+  return given && cast<GraphTensorType>(op.getRhs().getType()).getRank() == 2;
+}
+
 DataFlow::DataFlow(func::FuncOp function) {
   for (Operation &op : function.getBody().front().without_terminator())
     if (!isIndexOnly(&op)) {

@@ -24,6 +24,9 @@ llvm::SmallVector<mlir::Operation *> computingUsers(mlir::Operation *op);
 /// Whether a value is the op's result seen through index-only ops.
 bool computesFrom(mlir::Value value, mlir::Operation *op);
 
+/// Whether a contraction's right operand is a matrix that no kernel computes, the same for all rows.
+bool multipliesMatrix(fuse::ContractOp op);
+
 /// The computing ops of a function and their edges, found once.
 class DataFlow {
 public:

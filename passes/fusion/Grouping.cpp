@@ -278,8 +278,10 @@ private:
   void absorbRowFolds() {
     for (size_t h = 0; h < result.groups.size(); ++h) {
       std::optional<int> g = onlyReader(h);
-      if (!g || !foldsRowsOf(h, contractOf(*g)) || feeds(h, contractOf(*g)))
+      if (!g || !foldsRowsOf(h, contractOf(*g)))
         continue;
+      if (feeds(h, contractOf(*g)) && !multipliesMatrix(contractOf(*g)))
+        continue; // elements and rows of one loop are derivation's affair
       Operation *first = result.groups[h].ops.front(), *contract = contractOf(*g);
       if (returnsThroughOthers(first, *g)) {
         decide(first, contract, "row", false, "another input depends on this kernel through a different one");
@@ -333,7 +335,7 @@ private:
     });
   }
 
-  /// Whether kernel `h` computes part of what the contraction sums, so that its tiles cannot wait for it.
+  /// Whether kernel `h` computes part of what the contraction sums.
   bool feeds(int h, Operation *contract) {
     return llvm::any_of(candidateProducers(contract), [&](Operation *producer) {
       auto it = result.groupOf.find(producer);

@@ -78,9 +78,16 @@ private:
       return "it feeds the contraction's lanes, whose tiles are read as they are stored";
     if (followsContraction(map))
       return "it follows another contraction element for element and costs nothing there";
-    if (followsReduction(map))
+    if (followsReduction(map) && !isOneTile(contract))
       return "it shares the rows, and so the kernel, of a reduction before it";
     return std::nullopt;
+  }
+
+  /// A matrix so narrow that one tile of lanes covers it: a norm in front is computed once either way.
+  static bool isOneTile(ContractOp contract) {
+    constexpr int64_t lanes = 64;
+    const Dim &last = typeOf(contract.getResult()).getDims().back();
+    return multipliesMatrix(contract) && last.isStatic() && last.size <= lanes;
   }
 
   /// Whether a reduction feeds the op, directly or through per-row ops.

@@ -6,8 +6,9 @@
 //   direct:  for k: acc = dot(lhs[m, k], rhs[k, n], acc);  epilogue; store
 //   staged:  for k: scratch[k, n] = rhs[k, n] decoded;  for m: direct on scratch
 //
-// Reductions of the left operand's rows that the epilogue needs (a deferred
-// norm) are folded for each tile, in lanes along k as a row kernel does.
+// Reductions of the rows that the epilogue needs (a deferred norm) or the row
+// operand (a norm in front) are folded for each tile before the product, in
+// lanes along k as a row kernel does.
 //
 // Both add in ascending k with one rounding per step, so they agree bit for bit.
 //
@@ -15,6 +16,8 @@
 #include "passes/lowering/KernelWriter.h"
 
 #include "runtime/schema/PanelLayout.h"
+
+#include "llvm/ADT/MapVector.h"
 
 #include <algorithm>
 
@@ -192,6 +195,8 @@ private:
   /// The k loop, the epilogue and the stores of one tile.
   LogicalResult writeTile(const ContractTile &shape, ArrayRef<Value> outer, Value m, Value n,
                           function_ref<Value(ContractOp, Value)> lane) {
+    if (failed(foldRows(shape, outer, m)))
+      return failure();
     auto accType = VectorType::get({shape.rows, shape.lanes}, builder.getF32Type());
     Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accType));
     SmallVector<Value> init(contracts.size(), zero);
@@ -225,10 +230,7 @@ private:
     AffineMap position = space.result.compose(fromFrame(space.m, space.n, true));
     for (auto [op, acc] : llvm::zip(contracts, accumulators))
       frame.known[{op.getResult(), position}] = acc;
-    for (Operation *op : group.ops)
-      if (auto reduce = dyn_cast<ReduceOp>(op))
-        if (failed(foldRows(reduce, shape, outer, m, frame)))
-          return failure();
+    knowRows(frame, rowsOf(fromFrame(space.m, space.n, true)));
     for (Value value : group.stored) {
       Value tileValue = evaluator->evaluate(value, position, frame);
       if (!tileValue)
@@ -248,8 +250,54 @@ private:
     return success();
   }
 
-  /// One reduction over the rows of the tile; its results become known in `frame`, the same along the lanes.
-  LogicalResult foldRows(ReduceOp op, const ContractTile &shape, ArrayRef<Value> outer, Value m, Frame &frame) {
+  /// Folds the tile's rows for the reductions of the group, and computes the row values made of them.
+  LogicalResult foldRows(const ContractTile &shape, ArrayRef<Value> outer, Value m) {
+    rowValues.clear();
+    for (Operation *op : group.ops)
+      if (auto reduce = dyn_cast<ReduceOp>(op))
+        if (failed(foldRows(reduce, shape, outer, m)))
+          return failure();
+    AffineMap map = rowsOf(fromFrame(space.m, space.n, true));
+    SmallVector<Value> pending;
+    for (const auto &[value, tile] : rowValues)
+      pending.push_back(value);
+    while (!pending.empty())
+      for (Operation *user : pending.pop_back_val().getUsers()) {
+        auto row = dyn_cast<MapOp>(user);
+        if (!row || !group.computes(row) || rowValues.contains(row.getResult()) ||
+            static_cast<unsigned>(typeOf(row.getResult()).getRank()) != map.getNumResults())
+          continue;
+        Value tile = rowValue(row.getResult(), map, shape, outer, m);
+        if (!tile)
+          return failure();
+        rowValues[row.getResult()] = tile;
+        pending.push_back(row.getResult());
+      }
+    return success();
+  }
+
+  Value rowValue(Value value, AffineMap map, const ContractTile &shape, ArrayRef<Value> outer, Value m) {
+    Frame scalar, frame;
+    scalar.indices = SmallVector<Value>(outer);
+    frame.indices = SmallVector<Value>(outer);
+    frame.indices.append({m, constantIndex(0)});
+    frame.lanes = {shape.rows, 1};
+    frame.scalar = &scalar;
+    knowRows(frame, map);
+    return evaluator->evaluate(value, map, frame);
+  }
+
+  /// Makes the row values known in a frame of the same rows; `map` gives the rows' coordinates there.
+  void knowRows(Frame &frame, AffineMap map) {
+    for (const auto &[value, tile] : rowValues) {
+      auto type = VectorType::get(frame.lanes, cast<VectorType>(tile.getType()).getElementType());
+      frame.known[{value, map}] =
+          type == tile.getType() ? tile : vector::BroadcastOp::create(builder, loc, type, tile).getResult();
+    }
+  }
+
+  /// One reduction over the rows of the tile, in lanes along what is summed.
+  LogicalResult foldRows(ReduceOp op, const ContractTile &shape, ArrayRef<Value> outer, Value m) {
     const Dim &summed = space.extents[space.k];
     int64_t lanes = rowLanes(summed, target.page);
     SmallVector<Value> init;
@@ -269,6 +317,7 @@ private:
       inside.indices.append({m, loop.getInductionVar()});
       inside.lanes = {shape.rows, lanes};
       inside.scalar = &scalar;
+      knowRows(inside, rowsOf(fromFrame(space.m, space.k, true)));
       for (auto [input, identity] : llvm::zip(op.getInputs(), init)) {
         Value element = evaluator->evaluate(input, elementMap(), inside);
         if (!element)
@@ -282,11 +331,8 @@ private:
       types.push_back(VectorType::get({shape.rows, 1}, cast<VectorType>(partial.getType()).getElementType()));
     auto fold = tile::ReduceOp::create(builder, loc, types, loop.getResults());
     cloneCombine(op, fold);
-    AffineMap position = rowsOf(fromFrame(space.m, space.n, true));
-    for (auto [result, value] : llvm::zip(op.getResults(), fold.getResults())) {
-      auto type = VectorType::get({shape.rows, shape.lanes}, cast<VectorType>(value.getType()).getElementType());
-      frame.known[{result, position}] = vector::BroadcastOp::create(builder, loc, type, value);
-    }
+    for (auto [result, value] : llvm::zip(op.getResults(), fold.getResults()))
+      rowValues[result] = value;
     return success();
   }
 
@@ -332,22 +378,24 @@ private:
     AffineMap map = rowMap(op).compose(fromFrame(space.m, space.k, true));
     Value &known = seen[{rowOperand(op), map}];
     if (!known)
-      known = loadTile(rowOperand(op), map, outer, m, k, lanes);
+      known = loadTile(rowOperand(op), map, outer, m, k, lanes, true);
     return known;
   }
 
   Value loadLaneTile(ContractOp op, ArrayRef<Value> outer, Value k, Value n, ArrayRef<int64_t> lanes) {
-    return loadTile(laneOperand(op), laneMap(op).compose(fromFrame(space.k, space.n, true)), outer, k, n, lanes);
+    return loadTile(laneOperand(op), laneMap(op).compose(fromFrame(space.k, space.n, true)), outer, k, n, lanes, false);
   }
 
-  Value loadTile(Value value, AffineMap map, ArrayRef<Value> outer, Value first, Value second,
-                 ArrayRef<int64_t> lanes) {
+  Value loadTile(Value value, AffineMap map, ArrayRef<Value> outer, Value first, Value second, ArrayRef<int64_t> lanes,
+                 bool ofRows) {
     Frame scalar, frame;
     scalar.indices = SmallVector<Value>(outer);
     frame.indices = SmallVector<Value>(outer);
     frame.indices.append({first, second});
     frame.lanes = SmallVector<int64_t>(lanes);
     frame.scalar = &scalar;
+    if (ofRows)
+      knowRows(frame, rowsOf(fromFrame(space.m, space.k, true)));
     return evaluator->evaluate(value, map, frame);
   }
 
@@ -362,6 +410,7 @@ private:
   Space space;
   KernelArguments *arguments = nullptr;
   TileEvaluator *evaluator = nullptr;
+  llvm::MapVector<Value, Value> rowValues; ///< Row values of the group and their tiles, rows x 1.
 };
 
 } // namespace
