@@ -56,3 +56,60 @@ func.func @norm_wide(%x: !fuse.tensor<[ragged(T), 576], f32>) -> !fuse.tensor<[r
   %z = fuse.linear %y, %p : !fuse.tensor<[ragged(T), 576], f32>, !fuse.tensor<[4096, 576], f32, q8_0> -> !fuse.tensor<[ragged(T), 4096], f32>
   return %z : !fuse.tensor<[ragged(T), 4096], f32>
 }
+
+// -----
+
+// Mean and variance: one reduction with two sums around the row's first element.
+#id2 = affine_map<(t, c) -> (t, c)>
+#row = affine_map<(t, c) -> (t)>
+#id1 = affine_map<(t) -> (t)>
+#col = affine_map<(t, c) -> (c)>
+// CHECK-LABEL: func.func @layer_norm
+// CHECK: %[[FIRST:[0-9]+]] = fuse.view %arg0
+// CHECK: fuse.map(%arg0, %[[FIRST]]
+// CHECK: fuse.reduce({{.*}}, {{.*}} over [1] init [0.000000e+00 : f32, 0.000000e+00 : f32]
+// CHECK-NOT: fuse.reduce
+// REMARK: [Passed] derive{{.*}}one pass: shifted sums
+func.func @layer_norm(%x: !fuse.tensor<[ragged(T), 64], f32>) -> !fuse.tensor<[ragged(T), 64], f32> {
+  %w = fuse.weight ["w"] : !fuse.tensor<[64], f32, f32>
+  %sum = fuse.reduce(%x : !fuse.tensor<[ragged(T), 64], f32>) over [1] init [0.0 : f32]
+      numerics <accumulate = f32, order = lanes, empty = identity> -> !fuse.tensor<[ragged(T)], f32> combine {
+  ^bb0(%a: f32, %b: f32):
+    %r = arith.addf %a, %b : f32
+    fuse.yield %r : f32
+  } repair {}
+  %mean = fuse.map(%sum : !fuse.tensor<[ragged(T)], f32>) maps [#id1] -> !fuse.tensor<[ragged(T)], f32> {
+  ^bb0(%a: f32):
+    %n = arith.constant 64.0 : f32
+    %r = arith.divf %a, %n : f32
+    fuse.yield %r : f32
+  }
+  %sq = fuse.map(%x, %mean : !fuse.tensor<[ragged(T), 64], f32>, !fuse.tensor<[ragged(T)], f32>) maps [#id2, #row] -> !fuse.tensor<[ragged(T), 64], f32> {
+  ^bb0(%a: f32, %m: f32):
+    %d = arith.subf %a, %m : f32
+    %r = arith.mulf %d, %d : f32
+    fuse.yield %r : f32
+  }
+  %var = fuse.reduce(%sq : !fuse.tensor<[ragged(T), 64], f32>) over [1] init [0.0 : f32]
+      numerics <accumulate = f32, order = lanes, empty = identity> -> !fuse.tensor<[ragged(T)], f32> combine {
+  ^bb0(%a: f32, %b: f32):
+    %r = arith.addf %a, %b : f32
+    fuse.yield %r : f32
+  } repair {}
+  %y = fuse.map(%x, %mean, %var, %w : !fuse.tensor<[ragged(T), 64], f32>, !fuse.tensor<[ragged(T)], f32>, !fuse.tensor<[ragged(T)], f32>, !fuse.tensor<[64], f32, f32>)
+      maps [#id2, #row, #row, #col] -> !fuse.tensor<[ragged(T), 64], f32> {
+  ^bb0(%a: f32, %m: f32, %v: f32, %g: f32):
+    %n = arith.constant 64.0 : f32
+    %e = arith.constant 1.0e-5 : f32
+    %one = arith.constant 1.0 : f32
+    %mv = arith.divf %v, %n : f32
+    %ve = arith.addf %mv, %e : f32
+    %s = math.sqrt %ve : f32
+    %i = arith.divf %one, %s : f32
+    %d = arith.subf %a, %m : f32
+    %x1 = arith.mulf %d, %i : f32
+    %x2 = arith.mulf %x1, %g : f32
+    fuse.yield %x2 : f32
+  }
+  return %y : !fuse.tensor<[ragged(T), 64], f32>
+}

@@ -2,6 +2,10 @@
 """Compares fusec with a llama-bench binary that you have, on the same GGUF file.
 
     tools/scripts/compare_llama.py model.gguf --llama-bench /path/to/llama-bench --threads 2
+    tools/scripts/compare_llama.py model.gguf --llama-bench ... --depth 4096 --generate 32 --kv-dtype f16
+
+With --depth only decoding is compared, behind a context of that many tokens. llama.cpp keeps its
+cache in f16 unless told otherwise; --kv-dtype sets fusec's.
 
 Both tools are run alternately, one repeat at a time, so that a slow spell of the machine hits
 both. Prints the median, the range of each and the ratio of paired repeats; --json for scripts.
@@ -28,28 +32,39 @@ def run_json(command):
         sys.exit(f"compare_llama: {command[0]}: expected JSON on standard output: {error}")
 
 
+def phases(options):
+    """What is compared, with the tokens asked for."""
+    asked = {"decode": options.generate}
+    return asked if options.depth else {"prefill": options.prompt, **asked}
+
+
 def fusec_rates(options):
-    report = run_json(
-        [options.fusec, "bench", options.model, "--json", "--repeats", "1", "--warmups", "1",
-         "--threads", str(options.threads), "--prompt", str(options.prompt),
-         "--generate", str(options.generate)])
-    for phase, asked in (("prefill", options.prompt), ("decode", options.generate)):
-        if report[phase]["tokens"] != asked:
+    command = [options.fusec, "bench", options.model, "--json", "--repeats", "1", "--warmups", "1",
+               "--threads", str(options.threads), "--generate", str(options.generate), "--kv-dtype", options.kv_dtype]
+    if options.depth:
+        # fusec bench lets the depth be half of the context.
+        command += ["--prompt", "0", "--depth", str(options.depth), "--context", str(2 * options.depth)]
+    else:
+        command += ["--prompt", str(options.prompt)]
+    report = run_json(command)
+    for phase, asked in phases(options).items():
+        if report[phase]["tokens"] != asked or (options.depth and report[phase]["depth"] != options.depth):
             sys.exit(f"compare_llama: {phase}: fusec's context allows only {report[phase]['tokens']} of "
-                     f"{asked} tokens; use smaller --prompt/--generate")
-    return report["prefill"]["median"], report["decode"]["median"], report["context"]
+                     f"{asked} tokens at depth {report[phase].get('depth', 0)}; use smaller figures")
+    return {phase: report[phase]["median"] for phase in phases(options)}, report["context"]
 
 
 def llama_rates(options):
-    rows = run_json(
-        [options.llama_bench, "-m", options.model, "-o", "json", "-r", "1",
-         "-t", str(options.threads), "-p", str(options.prompt), "-n", str(options.generate)])
-    prefill = next((r["avg_ts"] for r in rows if r["n_prompt"] and not r["n_gen"]), None)
-    decode = next((r["avg_ts"] for r in rows if r["n_gen"] and not r["n_prompt"]), None)
-    if prefill is None or decode is None:
-        sys.exit("compare_llama: llama-bench's output lacks a prompt-only and a generation-only row")
+    command = [options.llama_bench, "-m", options.model, "-o", "json", "-r", "1",
+               "-t", str(options.threads), "-p", str(0 if options.depth else options.prompt),
+               "-n", str(options.generate)]
+    rows = run_json(command + (["-d", str(options.depth)] if options.depth else []))
+    found = {"prefill": next((r["avg_ts"] for r in rows if r["n_prompt"] and not r["n_gen"]), None),
+             "decode": next((r["avg_ts"] for r in rows if r["n_gen"] and not r["n_prompt"]), None)}
+    if any(found[phase] is None for phase in phases(options)):
+        sys.exit("compare_llama: llama-bench's output lacks a prompt-only or a generation-only row")
     keys = ("build_commit", "build_number", "cpu_info", "backends", "n_threads", "type_k", "type_v", "flash_attn")
-    return prefill, decode, {k: rows[0][k] for k in keys if k in rows[0]}
+    return found, {k: rows[0][k] for k in keys if k in rows[0]}
 
 
 def summary(samples):
@@ -59,19 +74,19 @@ def summary(samples):
 
 
 def compare(options):
-    rates = {"prefill": {"fusec": [], "llama": []}, "decode": {"fusec": [], "llama": []}}
+    rates = {phase: {"fusec": [], "llama": []} for phase in phases(options)}
     contexts = {}
     for repeat in range(options.repeats):
         # The order alternates too: neither tool always runs on the warmer machine.
         order = [("fusec", fusec_rates), ("llama", llama_rates)]
         for name, measure in order if repeat % 2 == 0 else reversed(order):
-            prefill, decode, contexts[name] = measure(options)
-            rates["prefill"][name].append(prefill)
-            rates["decode"][name].append(decode)
+            found, contexts[name] = measure(options)
+            for phase in rates:
+                rates[phase][name].append(found[phase])
         print(f"repeat {repeat + 1} of {options.repeats}", file=sys.stderr)
     report = {"model": os.path.abspath(options.model), "threads": options.threads, "repeats": options.repeats,
-              "unit": "tokens/s", "context": contexts}
-    for phase, tokens in (("prefill", options.prompt), ("decode", options.generate)):
+              "unit": "tokens/s", "depth": options.depth, "kv_dtype": options.kv_dtype, "context": contexts}
+    for phase, tokens in phases(options).items():
         ours, theirs = rates[phase]["fusec"], rates[phase]["llama"]
         report[phase] = {"tokens": tokens, "fusec": summary(ours), "llama": summary(theirs),
                          "ratio": summary([a / b for a, b in zip(ours, theirs)])}
@@ -79,8 +94,9 @@ def compare(options):
 
 
 def print_text(report):
-    print(f"{report['model']}, {report['threads']} threads, {report['repeats']} interleaved repeats")
-    for phase in ("prefill", "decode"):
+    print(f"{report['model']}, {report['threads']} threads, {report['repeats']} interleaved repeats, "
+          f"fusec's cache in {report['kv_dtype']}, depth {report['depth']}")
+    for phase in (phase for phase in ("prefill", "decode") if phase in report):
         row = report[phase]
         for name, unit in (("fusec", "tokens/s"), ("llama", "tokens/s"), ("ratio", "")):
             s = row[name]
@@ -95,6 +111,8 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--prompt", type=int, default=512, help="tokens of the prefill measurement")
     parser.add_argument("--generate", type=int, default=128, help="tokens of the decode measurement")
+    parser.add_argument("--depth", type=int, default=0, help="compare decoding behind this many tokens")
+    parser.add_argument("--kv-dtype", default="f32", choices=("f32", "f16", "bf16"), help="of fusec's cache")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
