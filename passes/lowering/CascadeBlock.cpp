@@ -17,7 +17,7 @@ SmallVector<Carrier> CascadeKernel::writeBlockLoop(Value from, Value to) {
                                             [&](Value j, SmallVector<Carrier> old) { return writeBlock(j, to, old); });
   for (unsigned i = 0; i < carriers.size(); ++i)
     if (!isProduct(i) && !shape.isRoot(i))
-      carriers[i].tiles = foldLanes(reduceOf(i), carriers[i].tiles);
+      carriers[i].tiles = foldLanes(builder, loc, reduceOf(i), carriers[i].tiles);
   return carriers;
 }
 
@@ -46,7 +46,7 @@ SmallVector<Carrier> CascadeKernel::writeBlock(Value j, Value end, const SmallVe
       SmallVector<Value> elements = elementsOf(i, frame);
       if (elements.empty())
         return {};
-      now[i].tiles = combined(i, old[i].tiles, foldLanes(reduceOf(i), elements));
+      now[i].tiles = combined(i, old[i].tiles, foldLanes(builder, loc, reduceOf(i), elements));
     }
   know(frame, rootsOf(now));
   for (unsigned i = 0; i < old.size(); ++i) {
@@ -83,30 +83,10 @@ SmallVector<Value> CascadeKernel::elementsOf(unsigned i, Frame &frame) {
     Value element = evaluator->evaluate(input, elementMap(), frame);
     if (!element)
       return {};
-    elements.push_back(maskTail(element, cast<TypedAttr>(init), frame));
+    Value identity = splat(cast<TypedAttr>(init), shape.block);
+    elements.push_back(maskTail(builder, loc, element, identity, shape.cascade.folded, frame));
   }
   return elements;
-}
-
-Value CascadeKernel::maskTail(Value element, TypedAttr identity, Frame &frame) {
-  const Dim &folded = shape.cascade.folded;
-  if (folded.kind == DimKind::Paged || (folded.isStatic() && folded.size % shape.block == 0))
-    return element;
-  auto type = VectorType::get({shape.rows, shape.block}, builder.getI32Type());
-  Value position = tile::IndexOp::create(builder, loc, type, frame.indices.back(), 1);
-  Value extent = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), extentOf(builder, loc, folded));
-  Value limit = vector::BroadcastOp::create(builder, loc, type, extent);
-  Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position, limit);
-  return arith::SelectOp::create(builder, loc, inside, element, splat(identity, shape.block));
-}
-
-SmallVector<Value> CascadeKernel::foldLanes(ReduceOp op, ArrayRef<Value> partials) {
-  SmallVector<Type> types;
-  for (Value partial : partials)
-    types.push_back(VectorType::get({shape.rows, 1}, cast<VectorType>(partial.getType()).getElementType()));
-  auto fold = tile::ReduceOp::create(builder, loc, types, partials);
-  cloneCombine(op, fold);
-  return SmallVector<Value>(fold.getResults());
 }
 
 SmallVector<Value> CascadeKernel::addElements(unsigned i, ArrayRef<Value> kept, Frame &frame) {

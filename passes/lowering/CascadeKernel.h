@@ -122,8 +122,6 @@ private:
   void guardEmpty(mlir::Value dependency, mlir::Value now, unsigned i, Frame &frame);
   /// A block of a reduction's elements, the identity beyond the folded dimension.
   llvm::SmallVector<mlir::Value> elementsOf(unsigned i, Frame &frame);
-  mlir::Value maskTail(mlir::Value element, mlir::TypedAttr identity, Frame &frame);
-  llvm::SmallVector<mlir::Value> foldLanes(fuse::ReduceOp op, llvm::ArrayRef<mlir::Value> partials);
   llvm::SmallVector<mlir::Value> addElements(unsigned i, llvm::ArrayRef<mlir::Value> kept, Frame &frame);
   /// acc + dot(elements, other operand): the elements go through scratch memory, from where a product reads
   /// them one by one; positions outside the bounds are not touched, so that nothing stale is read.

@@ -322,16 +322,12 @@ private:
         Value element = evaluator->evaluate(input, elementMap(), inside);
         if (!element)
           return failure();
-        operands.push_back(maskTail(element, identity, summed, inside));
+        operands.push_back(maskTail(builder, loc, element, identity, summed, inside));
       }
       scf::YieldOp::create(builder, loc, evaluator->inlineBody(op.getCombine().front(), operands, AffineMap(), inside));
     }
-    SmallVector<Type> types;
-    for (Value partial : loop.getResults())
-      types.push_back(VectorType::get({shape.rows, 1}, cast<VectorType>(partial.getType()).getElementType()));
-    auto fold = tile::ReduceOp::create(builder, loc, types, loop.getResults());
-    cloneCombine(op, fold);
-    for (auto [result, value] : llvm::zip(op.getResults(), fold.getResults()))
+    SmallVector<Value> partials(loop.getResults());
+    for (auto [result, value] : llvm::zip(op.getResults(), foldLanes(builder, loc, op, partials)))
       rowValues[result] = value;
     return success();
   }
@@ -347,18 +343,6 @@ private:
     SmallVector<AffineExpr> exprs(rowsOf(frame).getResults());
     exprs.push_back(builder.getAffineDimExpr(frame.getNumDims() - 1));
     return AffineMap::get(frame.getNumDims(), 0, exprs, builder.getContext());
-  }
-
-  /// Lanes beyond the rows' end take the reduction's identity.
-  Value maskTail(Value element, Value identity, const Dim &dim, Frame &frame) {
-    if (dim.isStatic() && dim.size % frame.lanes.back() == 0)
-      return element;
-    auto type = VectorType::get(frame.lanes, builder.getI32Type());
-    Value position = tile::IndexOp::create(builder, loc, type, frame.indices.back(), 1);
-    Value extent = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), extentOf(builder, loc, dim));
-    Value limit = vector::BroadcastOp::create(builder, loc, type, extent);
-    Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position, limit);
-    return arith::SelectOp::create(builder, loc, inside, element, identity);
   }
 
   /// Map from a frame (others..., row, lane), or (others..., lane) without `twoLanes`, to the

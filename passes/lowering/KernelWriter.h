@@ -43,8 +43,12 @@ using LaunchKernels = llvm::SmallVector<WrittenKernel>;
 llvm::SmallVector<LaunchKernels> writeCascadeKernels(mlir::ModuleOp module, const KernelGroup &group,
                                                      const TileTarget &target);
 
-/// Gives the fold of lanes the reduction's combine.
-void cloneCombine(fuse::ReduceOp from, tile::ReduceOp to);
+/// `element` with `identity` in the lanes that reach beyond `dim`; the frame's last index runs along it.
+mlir::Value maskTail(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element, mlir::Value identity,
+                     const fuse::Dim &dim, const Frame &frame);
+/// Folds the lanes of `partials` by the reduction's combine: to scalars, or per row to one lane.
+llvm::SmallVector<mlir::Value> foldLanes(mlir::OpBuilder &builder, mlir::Location loc, fuse::ReduceOp op,
+                                         llvm::ArrayRef<mlir::Value> partials);
 /// Extent of a dimension inside a kernel: a constant or `tile.extent`.
 mlir::Value extentOf(mlir::OpBuilder &builder, mlir::Location loc, const fuse::Dim &dim);
 /// A kernel with its entry block and terminator; the builder is left before the terminator.

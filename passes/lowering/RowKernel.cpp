@@ -133,14 +133,14 @@ private:
         Value element = evaluator->evaluate(input, identity(), frame);
         if (!element)
           return failure();
-        operands.push_back(maskTail(element, identityTile, dim, frame));
+        operands.push_back(maskTail(builder, loc, element, identityTile, dim, frame));
       }
       storeKnown(frame, dim);
       return evaluator->inlineBody(op.getCombine().front(), operands, AffineMap(), frame);
     });
     if (failed(pass))
       return failure();
-    foldLanes(op, *pass);
+    foldRow(op, *pass);
     return success();
   }
 
@@ -158,28 +158,11 @@ private:
     return success();
   }
 
-  /// Lanes beyond the row take the reduction's identity.
-  Value maskTail(Value element, Value identityTile, const Dim &dim, Frame &frame) {
-    int64_t lanes = frame.lanes.front();
-    if (dim.kind == DimKind::Paged || (dim.isStatic() && dim.size % lanes == 0))
-      return element;
-    Value position =
-        tile::IndexOp::create(builder, loc, VectorType::get({lanes}, builder.getI32Type()), frame.indices.back(), 0);
-    Value extent = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), extentOf(builder, loc, dim));
-    Value limit = vector::BroadcastOp::create(builder, loc, cast<VectorType>(position.getType()), extent);
-    Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position, limit);
-    return arith::SelectOp::create(builder, loc, inside, element, identityTile);
-  }
-
   /// Folds the lane accumulators; the results become known in the scalar frame.
-  void foldLanes(ReduceOp op, ArrayRef<Value> partials) {
-    SmallVector<Type> types;
-    for (Value partial : partials)
-      types.push_back(cast<VectorType>(partial.getType()).getElementType());
-    auto fold = tile::ReduceOp::create(builder, loc, types, partials);
-    cloneCombine(op, fold);
+  void foldRow(ReduceOp op, ArrayRef<Value> partials) {
+    SmallVector<Value> folded = foldLanes(builder, loc, op, partials);
     AffineMap rowMap = builder.getMultiDimIdentityMap(rows.size());
-    for (auto [result, value] : llvm::zip(op.getResults(), fold.getResults()))
+    for (auto [result, value] : llvm::zip(op.getResults(), folded))
       scalar.known[{result, rowMap}] = value;
   }
 
@@ -261,13 +244,33 @@ private:
 
 } // namespace
 
-void cloneCombine(ReduceOp from, tile::ReduceOp to) {
+Value maskTail(OpBuilder &builder, Location loc, Value element, Value identity, const Dim &dim, const Frame &frame) {
+  // Pages are whole, so that a paged dimension has no tail.
+  if (dim.kind == DimKind::Paged || (dim.isStatic() && dim.size % frame.lanes.back() == 0))
+    return element;
+  auto type = VectorType::get(frame.lanes, builder.getI32Type());
+  Value position = tile::IndexOp::create(builder, loc, type, frame.indices.back(), frame.lanes.size() - 1);
+  Value extent = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), extentOf(builder, loc, dim));
+  Value limit = vector::BroadcastOp::create(builder, loc, type, extent);
+  Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position, limit);
+  return arith::SelectOp::create(builder, loc, inside, element, identity);
+}
+
+SmallVector<Value> foldLanes(OpBuilder &builder, Location loc, ReduceOp op, ArrayRef<Value> partials) {
+  SmallVector<Type> types;
+  for (Value partial : partials) {
+    auto type = cast<VectorType>(partial.getType());
+    types.push_back(type.getRank() == 1 ? type.getElementType()
+                                        : VectorType::get({type.getDimSize(0), 1}, type.getElementType()));
+  }
+  auto fold = tile::ReduceOp::create(builder, loc, types, partials);
   IRMapping mapping;
-  from.getCombine().cloneInto(&to.getCombine(), mapping);
-  Operation *yield = to.getCombine().front().getTerminator();
+  op.getCombine().cloneInto(&fold.getCombine(), mapping);
+  Operation *yield = fold.getCombine().front().getTerminator();
   OpBuilder inside(yield);
-  tile::YieldOp::create(inside, to.getLoc(), yield->getOperands());
+  tile::YieldOp::create(inside, loc, yield->getOperands());
   yield->erase();
+  return SmallVector<Value>(fold.getResults());
 }
 
 Value extentOf(OpBuilder &builder, Location loc, const Dim &dim) {
