@@ -23,9 +23,6 @@ namespace fusec {
 
 namespace {
 GraphTensorType typeOf(Value value) { return cast<GraphTensorType>(value.getType()); }
-} // namespace
-
-namespace {
 
 class Grouper {
 public:
