@@ -13,7 +13,6 @@
 #include "passes/derive/Moments.h"
 #include "passes/derive/Normalise.h"
 #include "passes/derive/Obligations.h"
-#include "passes/fusion/Cost.h"
 #include "passes/fusion/Decision.h"
 #include "passes/fusion/FusionControl.h"
 #include "passes/fusion/Remark.h"

@@ -59,8 +59,10 @@ public:
   Prover(const Reduction &r, Value rowValue, ReduceOp root) : r(r), rowValue(rowValue), root(root) {}
 
   Derivation prove() {
-    bool holds = aligned() && separable() && homomorphism() && repairable() && identity() && numerics() && residency();
-    (void)holds;
+    for (auto obligation : {&Prover::aligned, &Prover::separable, &Prover::homomorphism, &Prover::repairable,
+                            &Prover::identity, &Prover::numerics, &Prover::residency})
+      if (!(this->*obligation)())
+        break; // `obstacle` names it
     return std::move(result);
   }
 
@@ -234,12 +236,8 @@ Gain gainOfMoving(ContractOp op, const RowFactors &factors) {
   if (!weights)
     return {true, "the elements need not be scaled and stored"};
   // Every tile along the lanes folds the rows again; storing them costs a launch and two passes.
-  constexpr double lanes = 64, operations = 3;
   CostModel cost(256, 512);
-  double again = cost.secondsPerToken([&](const CostModel &m) {
-    double tiles = std::max(1.0, m.elements(result.getDims().take_back()) / lanes);
-    return Work{0, 0, (tiles - 1) * operations * m.elements(elements.getDims())};
-  });
+  double again = cost.secondsOfFoldingAgain(elements.getDims(), result.getDims().back());
   double stored = cost.secondsPerToken([&](const CostModel &m) { return Work{1, 2 * m.bytes(elements), 0}; });
   return {again < stored,
           llvm::formatv("folding the rows for every tile costs {0:f3} us per token, storing them {1:f3}", again * 1e6,

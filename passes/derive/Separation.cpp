@@ -1,4 +1,17 @@
 //===- Separation.cpp - the rule library ---------------------------------------------===//
+//
+//   shift           x + f(d) keeps its row part f(d) apart
+//   negate          -(x + f(d)) = -x + -f(d)
+//   scale-shift     c * (x + f(d)) = c*x + c*f(d) for a constant c
+//   exp-difference  exp(x + f(d)) = exp(x) * exp(f(d))
+//   product         (x * g(d)) * y = (x * y) * g(d) for fresh y
+//   quotient        (x * g(d)) / y = (x / y) * g(d) for fresh y
+//   row-factor      x * g(d) and x / g(d) keep their row factor apart
+//   mask            select(c, x * g(d), 0) = select(c, x, 0) * g(d) for a fresh c
+//   empty-guard     a branch taken only while nothing was seen leaves the rest unchanged
+//   row-function    a function of row values alone is a row value
+//
+//===----------------------------------------------------------------------===//
 #include "passes/derive/Separation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,19 +26,6 @@ namespace fusec {
 namespace {
 
 using Form = Separation::Form;
-
-constexpr SeparationRule ruleTable[] = {
-    {"shift", "x + f(d) keeps its row part f(d) apart"},
-    {"negate", "-(x + f(d)) = -x + -f(d)"},
-    {"scale-shift", "c * (x + f(d)) = c*x + c*f(d) for a constant c"},
-    {"exp-difference", "exp(x + f(d)) = exp(x) * exp(f(d))"},
-    {"product", "(x * g(d)) * y = (x * y) * g(d) for fresh y"},
-    {"quotient", "(x * g(d)) / y = (x / y) * g(d) for fresh y"},
-    {"row-factor", "x * g(d) and x / g(d) keep their row factor apart"},
-    {"mask", "select(c, x * g(d), 0) = select(c, x, 0) * g(d) for a fresh c"},
-    {"empty-guard", "a branch taken only while nothing was seen leaves the rest unchanged"},
-    {"row-function", "a function of row values alone is a row value"},
-};
 
 Separation unknown(const Twine &why) {
   Separation s;
@@ -296,7 +296,5 @@ private:
 } // namespace
 
 Separation separate(const Term *element, const RowValue &row) { return Separator(row).of(element); }
-
-ArrayRef<SeparationRule> separationRules() { return ruleTable; }
 
 } // namespace fusec

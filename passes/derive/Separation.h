@@ -7,8 +7,8 @@
 //   x + f(d)                              Shifted  (rule shift)
 //
 // What the factor or the shift turns into when d changes is the repair of B's
-// partial result. The rules are structural, about ten of them, one row each in
-// Separation.cpp.
+// partial result. The rules are structural, ten of them, listed with their names
+// in Separation.cpp.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -51,12 +51,5 @@ struct RowValue {
 
 /// Splits `element`. Pure; linear in the number of nodes.
 Separation separate(const Term *element, const RowValue &row);
-
-/// One rule of the library.
-struct SeparationRule {
-  llvm::StringRef name, statement;
-};
-/// All rules, for the documentation and for `fusec explain`.
-llvm::ArrayRef<SeparationRule> separationRules();
 
 } // namespace fusec

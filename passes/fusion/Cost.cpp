@@ -24,6 +24,14 @@ double CostModel::secondsPerToken(function_ref<Work(const CostModel &)> work) {
   return seconds;
 }
 
+double CostModel::secondsOfFoldingAgain(ArrayRef<Dim> rows, const Dim &lanes) {
+  constexpr double tileLanes = 64, operations = 3; // load, multiply, add
+  return secondsPerToken([&](const CostModel &m) {
+    double tiles = std::max(1.0, m.elements(lanes) / tileLanes);
+    return Work{0, 0, (tiles - 1) * operations * m.elements(rows)};
+  });
+}
+
 double CostModel::elements(ArrayRef<Dim> dims) const {
   double product = 1;
   for (const Dim &d : dims)

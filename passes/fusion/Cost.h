@@ -31,6 +31,9 @@ public:
   /// Weighs work that depends on the step's sizes; `work` is called with each step.
   double secondsPerToken(llvm::function_ref<Work(const CostModel &)> work);
 
+  /// Folding rows of `elements` for every tile of a contraction along `lanes`, beyond the first time.
+  double secondsOfFoldingAgain(llvm::ArrayRef<fuse::Dim> elements, const fuse::Dim &lanes);
+
   /// Number of elements of a shape in the current step.
   double elements(llvm::ArrayRef<fuse::Dim> dims) const;
   /// Bytes of a tensor in the current step; stored weights by their block format.

@@ -341,12 +341,8 @@ private:
   }
 
   bool foldingAgainPays(int h, ContractOp contract, std::string &figures) {
-    constexpr double lanes = 64, operations = 3;
     GraphTensorType elements = walkedType(result.groups[h].ops.front());
-    double again = cost.secondsPerToken([&](const CostModel &m) {
-      double tiles = std::max(1.0, m.elements(typeOf(contract.getResult()).getDims().take_back()) / lanes);
-      return Work{0, 0, (tiles - 1) * operations * m.elements(elements.getDims())};
-    });
+    double again = cost.secondsOfFoldingAgain(elements.getDims(), typeOf(contract.getResult()).getDims().back());
     double stored = cost.secondsPerToken([&](const CostModel &m) { return Work{1, m.bytes(elements), 0}; });
     figures = llvm::formatv("folding the rows for every tile costs {0:f3} us per token, a kernel of their own {1:f3}",
                             again * 1e6, stored * 1e6);
