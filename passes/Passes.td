@@ -39,6 +39,16 @@ def FuseMergeContractionsPass : Pass<"fuse-merge-contractions", "::mlir::ModuleO
   }];
 }
 
+def FuseRoundOperandsPass : Pass<"fuse-round-operands", "::mlir::ModuleOp"> {
+  let summary = "Lets contractions multiply in 16 bits, as tensor cores do";
+  let description = [{
+    Every `contract` that accumulates in f32 gets `operands = type` in its
+    numerics contract: both operands are rounded to that type, to nearest even,
+    before they are multiplied. Nothing else changes.
+  }];
+  let options = [Option<"type", "type", "std::string", "\"bf16\"", "f16 or bf16">];
+}
+
 //===----------------------------------------------------------------------===//
 // Fusion: fuse to grouped fuse
 //===----------------------------------------------------------------------===//
@@ -84,7 +94,8 @@ def FuseToPlanPass : Pass<"fuse-to-plan", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"registers", "registers", "int64_t", "32", "vector registers of the target">,
-    Option<"page", "page", "int64_t", "64", "cached positions per page">
+    Option<"page", "page", "int64_t", "64", "cached positions per page">,
+    Option<"gpu", "gpu", "bool", "false", "programs are blocks of threads">
   ];
   let dependentDialects = ["::fusec::tile::TileDialect", "::fusec::plan::PlanDialect"];
 }

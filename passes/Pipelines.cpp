@@ -21,7 +21,7 @@ constexpr PhaseInfo phaseTable[] = {
     {Phase::Plan, "plan", "tile kernels and the program that launches them"},
 };
 
-void buildPrimitives(OpPassManager &pm) {
+void buildPrimitives(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createFuseDecomposePass());
   pm.addPass(createVerifyFusePass());
   // Angle tables and gathers are written once per use; one copy serves all layers.
@@ -31,12 +31,18 @@ void buildPrimitives(OpPassManager &pm) {
   pm.addPass(createFuseMergeContractionsPass());
   // Slices of the stacked results compose with the views behind them.
   pm.addPass(createCanonicalizerPass());
+  if (!options.operands.empty()) {
+    FuseRoundOperandsPassOptions rounding;
+    rounding.type = options.operands;
+    pm.addPass(createFuseRoundOperandsPass(rounding));
+  }
 }
 
 void buildPlan(OpPassManager &pm, const PipelineOptions &options) {
   FuseToPlanPassOptions lowering;
   lowering.registers = options.registers;
   lowering.page = options.page;
+  lowering.gpu = options.isGpu;
   pm.addPass(createFuseToPlanPass(lowering));
   pm.addPass(createPlanMemoryPass());
   // Kernels are written by asking for values; loops of one trip and repeated loads go here.
@@ -61,7 +67,7 @@ void buildPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options) 
   case Phase::Import:
     return;
   case Phase::Primitives:
-    return buildPrimitives(pm);
+    return buildPrimitives(pm, options);
   case Phase::Derived:
     pm.addPass(createFuseDerivePass(options.fusion));
     return;

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace fusec {
 
@@ -31,6 +32,8 @@ struct PipelineOptions {
   int64_t page = 64;      ///< Positions per cache page.
   /// Asked for every fusion; shared by the phases of one compilation. Null: the cost model decides alone.
   std::shared_ptr<FusionControl> fusion = nullptr;
+  bool isGpu = false;        ///< Kernels for a GPU: programs are blocks of threads.
+  std::string operands = {}; ///< "f16" or "bf16": contractions multiply in it; empty: in f32.
 };
 
 /// Appends the passes that lead from the phase before `phase` to `phase`.

@@ -66,8 +66,9 @@ SmallVector<DotOp> KernelEmitter::together(DotOp op) {
     auto load = dot ? dot.getRhs().getDefiningOp<LoadOp>() : LoadOp();
     int64_t columns = (dots.size() + 1) * shape.piecesPerRow();
     bool fits = isStream(op) || (shape.rows + 1) * columns + 2 <= level.registers;
-    if (load && fits && dot.getLhs() == op.getLhs() && dot.getType() == op.getType() && isStream(dot) == isStream(op) &&
-        isReady(dot.getAcc()) && llvm::all_of(load->getOperands(), isReady))
+    if (load && fits && dot.getLhs() == op.getLhs() && dot.getType() == op.getType() &&
+        dot.getOperandType() == op.getOperandType() && isStream(dot) == isStream(op) && isReady(dot.getAcc()) &&
+        llvm::all_of(load->getOperands(), isReady))
       dots.push_back(dot);
   }
   return dots;
@@ -78,6 +79,18 @@ llvm::Value *KernelEmitter::dotElement(const DotOperand &lhs, int64_t m, int64_t
     return loadScalar(*lhs.load, m, k);
   llvm::Value *piece = lhs.pieces[m * lhs.shape.piecesPerRow() + k / lhs.shape.width];
   return b.CreateExtractElement(piece, k % lhs.shape.width);
+}
+
+llvm::Value *KernelEmitter::roundOperand(DotOp op, llvm::Value *v) {
+  std::optional<Type> type = op.getOperandType();
+  if (!type)
+    return v;
+  StorageType storage = type->isF16() ? StorageType::F16 : StorageType::BF16;
+  llvm::Value *bits = roundedBits(b, v, storage);
+  llvm::Type *f32 = v->getType();
+  if (type->isF16())
+    return b.CreateFPExt(b.CreateBitCast(bits, f32->getWithNewType(b.getHalfTy())), f32);
+  return b.CreateBitCast(b.CreateShl(b.CreateZExt(bits, f32->getWithNewType(b.getInt32Ty())), 16), f32);
 }
 
 void KernelEmitter::emitDot(DotOp op) {
@@ -103,10 +116,12 @@ void KernelEmitter::emitDot(DotOp op) {
       for (int64_t c = first; c < end; ++c) {
         DotOperand &rhs = tasks[c / perRow].rhs;
         int64_t p = c % perRow;
-        row.push_back(rhs.load ? loadPiece(*rhs.load, k, p * shape.width, shape.width) : rhs.pieces[k * perRow + p]);
+        llvm::Value *piece =
+            rhs.load ? loadPiece(*rhs.load, k, p * shape.width, shape.width) : rhs.pieces[k * perRow + p];
+        row.push_back(roundOperand(op, piece));
       }
       for (int64_t m = 0; m < shape.rows; ++m) {
-        llvm::Value *spread = splat(dotElement(lhs, m, k), shape.width);
+        llvm::Value *spread = splat(roundOperand(op, dotElement(lhs, m, k)), shape.width);
         for (int64_t c = first; c < end; ++c) {
           llvm::Value *&sum = tasks[c / perRow].acc[m * perRow + c % perRow];
           sum = b.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {spread, row[c - first], sum});

@@ -29,22 +29,26 @@ static int64_t rankOf(Type type) {
 }
 
 Access KernelEmitter::access(LoadOp op) {
-  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(op.getType()), rankOf(op.getType()), {}};
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(op.getType()), rankOf(op.getType()), {}, {}};
   if (op.getPages())
     a.pages = buffers[op.getPages()];
   for (Value i : op.getIndices())
     a.indices.push_back(index(i));
+  if (op.getRows())
+    a.rows = index(op.getRows());
   a.element = getElementTypeOrSelf(op.getType());
   return a;
 }
 
 Access KernelEmitter::access(StoreOp op) {
   Type type = op.getValue().getType();
-  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(type), rankOf(type), {}};
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(type), rankOf(type), {}, {}};
   if (op.getPages())
     a.pages = buffers[op.getPages()];
   for (Value i : op.getIndices())
     a.indices.push_back(index(i));
+  if (op.getRows())
+    a.rows = index(op.getRows());
   a.element = getElementTypeOrSelf(type);
   return a;
 }
@@ -186,8 +190,23 @@ llvm::Value *KernelEmitter::loadElements(const Access &a, llvm::Value *pointer, 
   return b.CreateFPExt(v, result);
 }
 
-/// One element, as a scalar.
+llvm::Value *KernelEmitter::zeroBeyondRows(const Access &a, int64_t row, llvm::Value *loaded) {
+  if (!a.rows)
+    return loaded;
+  llvm::Value *isRead = b.CreateICmpSLT(b.getInt64(row), math.value(*a.rows));
+  return b.CreateSelect(isRead, loaded, llvm::Constant::getNullValue(loaded->getType()));
+}
+
 llvm::Value *KernelEmitter::loadScalar(const Access &a, int64_t row, int64_t lane) {
+  return zeroBeyondRows(a, row, loadScalarAnyway(a, row, lane));
+}
+
+llvm::Value *KernelEmitter::loadPiece(const Access &a, int64_t row, int64_t lane, int64_t width) {
+  return zeroBeyondRows(a, row, loadPieceAnyway(a, row, lane, width));
+}
+
+/// One element, as a scalar.
+llvm::Value *KernelEmitter::loadScalarAnyway(const Access &a, int64_t row, int64_t lane) {
   if (a.buffer.type.getLayout() == Layout::Panel)
     return loadPanel(a, row, lane, 0);
   std::optional<Address> at = address(a, row, lane, 1, true);
@@ -196,7 +215,7 @@ llvm::Value *KernelEmitter::loadScalar(const Access &a, int64_t row, int64_t lan
   return loadElements(a, at->pointer, 0);
 }
 
-llvm::Value *KernelEmitter::loadPiece(const Access &a, int64_t row, int64_t lane, int64_t width) {
+llvm::Value *KernelEmitter::loadPieceAnyway(const Access &a, int64_t row, int64_t lane, int64_t width) {
   if (a.buffer.type.getLayout() == Layout::Panel)
     return loadPanel(a, row, lane, width);
   if (std::optional<Address> at = address(a, row, lane, width, true)) {
@@ -263,7 +282,7 @@ void KernelEmitter::emitPrefetchAt(llvm::Value *address, int nearness) {
 /// One request per cache line of each row whose lanes lie side by side; other layouts are left to the load.
 void KernelEmitter::emitPrefetch(PrefetchOp op) {
   auto type = VectorType::get(op.getShape(), cast<BufferType>(op.getBuffer().getType()).getElementType());
-  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(type), 2, type.getElementType()};
+  Access a{buffers[op.getBuffer()], {}, op.getMap(), {}, shapeOf(type), 2, type.getElementType(), {}};
   if (op.getPages())
     a.pages = buffers[op.getPages()];
   for (Value i : op.getIndices())
@@ -283,7 +302,7 @@ void KernelEmitter::emitPrefetch(PrefetchOp op) {
 
 /// The bits of f32 values rounded, to nearest even, to a 16-bit float. For bfloat in integers: without an instruction
 /// for it, LLVM calls a function per lane.
-static llvm::Value *roundedBits(llvm::IRBuilder<> &b, llvm::Value *v, StorageType storage) {
+llvm::Value *roundedBits(llvm::IRBuilder<> &b, llvm::Value *v, StorageType storage) {
   llvm::Type *i16 = v->getType()->getWithNewType(b.getInt16Ty()), *i32 = v->getType()->getWithNewType(b.getInt32Ty());
   if (storage == StorageType::F16)
     return b.CreateBitCast(b.CreateFPTrunc(v, v->getType()->getWithNewType(b.getHalfTy())), i16);
@@ -371,6 +390,8 @@ SmallVector<KernelEmitter::Limit, 2> KernelEmitter::limitsOf(const Access &a) {
     if (!inRange({i, 1}, span, size))
       limits.push_back({a.indices[d], extent(size), span, alongLanes, alongRows});
   }
+  if (a.rows)
+    limits.push_back({IndexValue::constant(0), *a.rows, a.shape.rows, false, true});
   return limits;
 }
 

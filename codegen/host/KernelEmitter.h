@@ -52,7 +52,11 @@ struct Access {
   TileShape shape;
   int64_t rank = 0; ///< Rank of the moved value.
   mlir::Type element;
+  std::optional<IndexValue> rows; ///< Rows from this number on are not touched.
 };
+
+/// The bits of f32 values rounded, to nearest even, to a 16-bit float.
+llvm::Value *roundedBits(llvm::IRBuilder<> &b, llvm::Value *v, StorageType storage);
 
 class KernelEmitter {
 public:
@@ -130,6 +134,9 @@ private:
   std::optional<Address> pagedAddress(const Access &a, llvm::ArrayRef<LaneIndex> at, int64_t width);
   llvm::Value *loadPiece(const Access &a, int64_t row, int64_t lane, int64_t width);
   llvm::Value *loadScalar(const Access &a, int64_t row, int64_t lane);
+  llvm::Value *loadPieceAnyway(const Access &a, int64_t row, int64_t lane, int64_t width);
+  llvm::Value *loadScalarAnyway(const Access &a, int64_t row, int64_t lane);
+  llvm::Value *zeroBeyondRows(const Access &a, int64_t row, llvm::Value *loaded);
   llvm::Value *loadElements(const Access &a, llvm::Value *pointer, int64_t width);
   llvm::Type *memoryType(const BufferView &buffer);
   int64_t memoryBytes(const BufferView &buffer);
@@ -153,6 +160,7 @@ private:
   llvm::SmallVector<tile::DotOp> together(tile::DotOp op);
   DotOperand dotOperand(mlir::Value v);
   llvm::Value *dotElement(const DotOperand &lhs, int64_t m, int64_t k);
+  llvm::Value *roundOperand(tile::DotOp op, llvm::Value *v);
   void emitDot(tile::DotOp op);
   void emitPrefetch(const Access &rhs);
 

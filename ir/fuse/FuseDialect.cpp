@@ -29,6 +29,13 @@ void FuseDialect::initialize() {
       >();
 }
 
+LogicalResult NumericsAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type, Order, EmptyPolicy,
+                                   Type operands) {
+  if (operands && !operands.isF16() && !operands.isBF16())
+    return emitError() << "operands are rounded to f16 or bf16, not to " << operands;
+  return success();
+}
+
 Type GraphTensorType::parse(AsmParser &parser) {
   SmallVector<Dim> dims;
   Type element;

@@ -62,16 +62,26 @@ def Fuse_NumericsAttr : Fuse_Attr<"Numerics", "numerics"> {
     tile or the number of rows); `lanes` means a fixed number of interleaved
     partial results combined by a fixed tree; `any` is unrestricted. `empty`
     says what a reduction gives over no element, or over none but its identity
-    (a fully masked row): the identity, or zero.
+    (a fully masked row): the identity, or zero. `operands`, for a contraction,
+    is the type that both operands are rounded to (to nearest even) before they
+    are multiplied: `f16` or `bf16`, what tensor cores multiply. Products are exact.
 
     ```mlir
     #fuse.numerics<accumulate = f32, order = sequential, empty = identity>
+    #fuse.numerics<accumulate = f32, order = any, empty = identity, operands = bf16>
     ```
   }];
   let parameters = (ins
     "::mlir::Type":$accumulate,
     EnumParameter<Fuse_Order>:$order,
-    EnumParameter<Fuse_EmptyPolicy>:$empty);
+    EnumParameter<Fuse_EmptyPolicy>:$empty,
+    OptionalParameter<"::mlir::Type">:$operands);
+  let builders = [
+    AttrBuilder<(ins "::mlir::Type":$accumulate, "::fusec::fuse::Order":$order, "::fusec::fuse::EmptyPolicy":$empty), [{
+      return $_get($_ctxt, accumulate, order, empty, ::mlir::Type());
+    }]>
+  ];
+  let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

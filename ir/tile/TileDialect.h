@@ -15,3 +15,8 @@
 #include "ir/tile/TileAttrs.h.inc"
 #define GET_OP_CLASSES
 #include "ir/tile/TileOps.h.inc"
+
+namespace fusec::tile {
+/// A unit attribute of `scf.for`; see the dialect's description.
+inline constexpr llvm::StringLiteral spreadAttr = "tile.spread";
+} // namespace fusec::tile

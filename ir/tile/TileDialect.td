@@ -23,6 +23,11 @@ def Tile_Dialect : Dialect {
     `tile.reduce`, in `scf.for` loops with carried tiles. Nothing names a
     target. Every choice (tile shape, staging, loop steps) is visible in the
     ops and recorded in the kernel's `schedule`.
+
+    A loop with the attribute `tile.spread` adds up parts: each carried tile is
+    yielded as the sum of itself and a part that depends on no carried tile. A
+    GPU computes the parts on different warps at once and adds them in
+    ascending order, which gives the same bits.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

@@ -46,6 +46,13 @@ LogicalResult ScratchOp::verify() {
   return success();
 }
 
+static LogicalResult checkRows(Operation *op, Type value, Value rows) {
+  auto vector = dyn_cast<VectorType>(value);
+  if (rows && !(vector && vector.getRank() == 2))
+    return op->emitOpError("C4: rows are counted in tiles of rank 2, not in ") << value;
+  return success();
+}
+
 static LogicalResult checkAccess(Operation *op, Type value, BufferType buffer, AffineMap map, size_t indices,
                                  bool pages) {
   if (map.getNumSymbols() != 0 || map.getNumDims() != indices || map.getNumResults() != buffer.getRank())
@@ -65,6 +72,8 @@ static LogicalResult checkAccess(Operation *op, Type value, BufferType buffer, A
 }
 
 LogicalResult LoadOp::verify() {
+  if (failed(checkRows(*this, getType(), getRows())))
+    return failure();
   return checkAccess(*this, getType(), cast<BufferType>(getBuffer().getType()), getMap(), getIndices().size(),
                      static_cast<bool>(getPages()));
 }
@@ -80,15 +89,16 @@ LogicalResult PrefetchOp::verify() {
 LogicalResult StoreOp::verify() {
   auto buffer = cast<BufferType>(getBuffer().getType());
   if (failed(checkAccess(*this, getValue().getType(), buffer, getMap(), getIndices().size(),
-                         static_cast<bool>(getPages()))))
+                         static_cast<bool>(getPages()))) ||
+      failed(checkRows(*this, getValue().getType(), getRows())))
     return failure();
   auto vector = dyn_cast<VectorType>(getValue().getType());
   unsigned rank = vector ? vector.getRank() : 0, dims = getMap().getNumDims();
   for (unsigned d = dims - rank; d < dims; ++d)
     if (vector.getDimSize(d - (dims - rank)) > 1 && !getMap().isFunctionOfDim(d))
-      return emitOpError("C4: the map ignores lane index ") << d << ", so lanes would write one element";
+      return emitOpError("C5: the map ignores lane index ") << d << ", so lanes would write one element";
   if ((buffer.getStorage() && !buffer.isPaged()) || buffer.getLayout() == Layout::Panel)
-    return emitOpError("C4: a stored weight is read-only");
+    return emitOpError("C5: a stored weight is read-only");
   return success();
 }
 
@@ -99,6 +109,8 @@ LogicalResult IndexOp::verify() {
   return success();
 }
 
+static bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
+
 LogicalResult DotOp::verify() {
   auto a = cast<VectorType>(getLhs().getType()), b = cast<VectorType>(getRhs().getType());
   auto c = cast<VectorType>(getType());
@@ -107,6 +119,8 @@ LogicalResult DotOp::verify() {
       b.getDimSize(1) != c.getDimSize(1) || a.getElementType() != b.getElementType() ||
       a.getElementType() != c.getElementType() || !isa<FloatType>(a.getElementType()))
     return emitOpError("C1: cannot multiply ") << a << " by " << b << " into " << c;
+  if (std::optional<Type> operands = getOperandType(); operands && !(isHalf(*operands) && a.getElementType().isF32()))
+    return emitOpError("C2: operands of f32 tiles are rounded to f16 or bf16, not to ") << *operands;
   return success();
 }
 

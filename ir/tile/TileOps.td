@@ -104,22 +104,31 @@ def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemR
     block table `[S, B]`: position `c` of sequence `s` lies in page
     `pages[s, c / P]`. Storage types are decoded exactly as the format defines.
     A lane whose buffer index is out of range gives an unspecified value; it
-    never faults.
+    never faults. With `rows`, rows of the tile from that number on are zero
+    and are not read.
 
     Constraints:
     - C1: the map goes from the number of indices to the buffer's rank, without symbols;
     - C2: the result is a scalar or a vector of rank 1 or 2, of the buffer's element type, of rank at most the number of indices;
-    - C3: `pages` is given exactly for paged buffers.
+    - C3: `pages` is given exactly for paged buffers;
+    - C4: `rows` needs a tile of rank 2.
 
     ```mlir
     %k = tile.load %cache[%s, %h, %d, %j] map affine_map<(s, h, d, j) -> (s, j, h, d)> pages %table
         : !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_k>, !tile.buffer<[sym(S), sym(B)], i32> -> vector<64x64xf32>
     ```
   }];
-  let arguments = (ins Tile_AnyBuffer:$buffer, Variadic<Index>:$indices, AffineMapAttr:$map, Optional<Tile_AnyBuffer>:$pages);
+  let arguments = (ins Tile_AnyBuffer:$buffer, Variadic<Index>:$indices, AffineMapAttr:$map, Optional<Tile_AnyBuffer>:$pages,
+                   Optional<Index>:$rows);
   let results = (outs AnyType:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$buffer, "::mlir::ValueRange":$indices, "::mlir::AffineMapAttr":$map,
+                   "::mlir::Value":$pages), [{
+      build($_builder, $_state, result, buffer, indices, map, pages, ::mlir::Value());
+    }]>
+  ];
   let assemblyFormat = [{
-    $buffer `[` $indices `]` `map` $map (`pages` $pages^)? attr-dict
+    $buffer `[` $indices `]` `map` $map (`pages` $pages^)? (`rows` $rows^)? attr-dict
     `:` type($buffer) (`,` type($pages)^)? `->` type($result)
   }];
   let hasVerifier = 1;
@@ -130,19 +139,26 @@ def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[Me
   let description = [{
     The mirror of `tile.load`. Lanes whose index along an iteration dimension
     reaches the extent the buffer gives it (where the map names that dimension
-    alone) are not written. A paged buffer with a storage type gets the values
+    alone) are not written, nor are rows from number `rows` on. A paged buffer with a storage type gets the values
     rounded to nearest even.
 
-    Constraints: as C1 to C3 of `tile.load`, the value in place of the result;
-    - C4: the map names every lane index of an extent above 1 (no two lanes write one element); only paged buffers may have a storage type.
+    Constraints: as C1 to C4 of `tile.load`, the value in place of the result;
+    - C5: the map names every lane index of an extent above 1 (no two lanes write one element); only paged buffers may have a storage type.
 
     ```mlir
     tile.store %acc, %y[%t, %n] map affine_map<(t, n) -> (t, n)> : vector<4x64xf32>, !tile.buffer<[ragged(T), 960], f32>
     ```
   }];
-  let arguments = (ins AnyType:$value, Tile_AnyBuffer:$buffer, Variadic<Index>:$indices, AffineMapAttr:$map, Optional<Tile_AnyBuffer>:$pages);
+  let arguments = (ins AnyType:$value, Tile_AnyBuffer:$buffer, Variadic<Index>:$indices, AffineMapAttr:$map, Optional<Tile_AnyBuffer>:$pages,
+                   Optional<Index>:$rows);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$buffer, "::mlir::ValueRange":$indices, "::mlir::AffineMapAttr":$map,
+                   "::mlir::Value":$pages), [{
+      build($_builder, $_state, value, buffer, indices, map, pages, ::mlir::Value());
+    }]>
+  ];
   let assemblyFormat = [{
-    $value `,` $buffer `[` $indices `]` `map` $map (`pages` $pages^)? attr-dict
+    $value `,` $buffer `[` $indices `]` `map` $map (`pages` $pages^)? (`rows` $rows^)? attr-dict
     `:` type($value) `,` type($buffer) (`,` type($pages)^)?
   }];
   let hasVerifier = 1;
@@ -201,14 +217,26 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
     Operands that are loads are read as they are needed; they never exist as a
     whole.
 
+    With `operand_type`, what tensor cores do: both operands are rounded to that
+    type, to nearest even; products are exact and added in f32 in an order that
+    depends on `k` alone, not on the tile's shape.
+
     Constraints:
-    - C1: shapes `MxK`, `KxN`, `MxN`, all of one float type.
+    - C1: shapes `MxK`, `KxN`, `MxN`, all of one float type;
+    - C2: `operand_type` is f16 or bf16, the element type then f32.
 
     ```mlir
     %c = tile.dot %a, %b, %acc : vector<4x32xf32>, vector<32x64xf32> -> vector<4x64xf32>
+    %d = tile.dot %a, %b, %acc {operand_type = bf16} : vector<4x32xf32>, vector<32x64xf32> -> vector<4x64xf32>
     ```
   }];
-  let arguments = (ins AnyVectorOfAnyRank:$lhs, AnyVectorOfAnyRank:$rhs, AnyVectorOfAnyRank:$acc);
+  let arguments = (ins AnyVectorOfAnyRank:$lhs, AnyVectorOfAnyRank:$rhs, AnyVectorOfAnyRank:$acc,
+                   OptionalAttr<TypeAttr>:$operand_type);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::mlir::Value":$acc), [{
+      build($_builder, $_state, result, lhs, rhs, acc, ::mlir::TypeAttr());
+    }]>
+  ];
   let results = (outs AnyVectorOfAnyRank:$result);
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
   let hasVerifier = 1;

@@ -13,8 +13,12 @@ namespace fusec {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Carrier> CascadeKernel::writeBlockLoop(Value from, Value to) {
-  SmallVector<Carrier> carriers = carryLoop(from, to, constantIndex(shape.block), emptyCarriers(true),
+  // On tensor cores a row's elements are folded in every block: their lane partials would take its registers.
+  const bool lanePartials = !shape.onTensorCores;
+  SmallVector<Carrier> carriers = carryLoop(from, to, constantIndex(shape.block), emptyCarriers(lanePartials),
                                             [&](Value j, SmallVector<Carrier> old) { return writeBlock(j, to, old); });
+  if (!lanePartials)
+    return carriers;
   for (unsigned i = 0; i < carriers.size(); ++i)
     if (!isProduct(i) && !shape.isRoot(i))
       carriers[i].tiles = foldLanes(builder, loc, reduceOf(i), carriers[i].tiles);
@@ -91,6 +95,8 @@ SmallVector<Value> CascadeKernel::elementsOf(unsigned i, Frame &frame) {
 
 SmallVector<Value> CascadeKernel::addElements(unsigned i, ArrayRef<Value> kept, Frame &frame) {
   SmallVector<Value> elements = elementsOf(i, frame);
+  if (!elements.empty() && shape.onTensorCores)
+    elements = foldLanes(builder, loc, reduceOf(i), elements);
   return elements.empty() ? elements : combined(i, kept, elements);
 }
 
@@ -99,11 +105,18 @@ SmallVector<Value> CascadeKernel::addProduct(unsigned i, Value j, Value end, Sma
   Value elements = evaluator->evaluate(r.element, elementMap(), frame);
   if (!elements)
     return {};
+  Value blockEnd = arith::SubIOp::create(builder, loc, end, j);
+  Value to = arith::MinSIOp::create(builder, loc, blockEnd, constantIndex(shape.block));
+  if (shape.onTensorCores) {
+    // What lies behind the last position may be anything: as zero it adds nothing to a product of zero.
+    Value other = otherOperand(i, j, shape.block, 0, shape.lanesOf(i).front(), to);
+    if (!other)
+      return {};
+    return {product(cast<ContractOp>(r.op), elements, other, kept.front())};
+  }
   Value buffer = elementScratch[r.op];
   auto plain = AffineMapAttr::get(builder.getMultiDimIdentityMap(2));
   tile::StoreOp::create(builder, loc, elements, buffer, ValueRange{zero, zero}, plain, Value());
-  Value blockEnd = arith::SubIOp::create(builder, loc, end, j);
-  Value to = arith::MinSIOp::create(builder, loc, blockEnd, constantIndex(shape.block));
   Value from = zero;
   if (hasLower)
     from = arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, lower, j), zero);
@@ -149,7 +162,7 @@ SmallVector<Value> CascadeKernel::productLoop(unsigned i, Value j, Value from, V
   return SmallVector<Value>(loop.getResults());
 }
 
-Value CascadeKernel::otherOperand(unsigned i, Value position, int64_t step, int64_t lane, int64_t lanes) {
+Value CascadeKernel::otherOperand(unsigned i, Value position, int64_t step, int64_t lane, int64_t lanes, Value rows) {
   const Reduction &r = shape.cascade.members[i].reduction;
   auto op = cast<ContractOp>(r.op);
   AffineMap result = op.getMap(2);
@@ -159,15 +172,17 @@ Value CascadeKernel::otherOperand(unsigned i, Value position, int64_t step, int6
   iteration[op.getSummedDims().front()] = builder.getAffineDimExpr(rank);
   AffineMap toIteration = AffineMap::get(rank + 2, 0, iteration, builder.getContext());
   return inRowFrame(r.operand == 0 ? op.getRhs() : op.getLhs(), op.getMap(1 - r.operand).compose(toIteration), position,
-                    constantIndex(lane), {step, lanes});
+                    constantIndex(lane), {step, lanes}, rows);
 }
 
 //===----------------------------------------------------------------------===//
 // Nested products
 //===----------------------------------------------------------------------===//
 
-Value CascadeKernel::inRowFrame(Value value, AffineMap map, Value first, Value second, ArrayRef<int64_t> lanes) {
+Value CascadeKernel::inRowFrame(Value value, AffineMap map, Value first, Value second, ArrayRef<int64_t> lanes,
+                                Value rows) {
   Frame frame;
+  frame.rows = rows;
   frame.indices = origins;
   frame.indices.append({first, second});
   frame.lanes = SmallVector<int64_t>(lanes);
@@ -217,6 +232,20 @@ void CascadeKernel::stageRows() {
   }
 }
 
+void CascadeKernel::loadRows() {
+  for (Operation *op : shape.cascade.prologue)
+    if (auto contract = dyn_cast<ContractOp>(op)) {
+      ProductMaps maps = mapsOf(contract);
+      Frame frame = tileFrame(zero, contract.getIterationExtents()[contract.getSummedDims().front()].size);
+      loadedRows[op] = evaluator->evaluate(maps.rowOperand, maps.row.compose(elementMap()), frame);
+    }
+}
+
+Value CascadeKernel::product(ContractOp op, Value rows, Value other, Value sum) {
+  return tile::DotOp::create(builder, loc, sum.getType(), rows, other, sum,
+                             TypeAttr::get(op.getNumerics().getOperands()));
+}
+
 bool CascadeKernel::isComputedHere(Value value) {
   while (auto view = value.getDefiningOp<ViewOp>())
     value = view.getSource();
@@ -232,7 +261,12 @@ Value CascadeKernel::nestedProduct(ContractOp op, AffineMap map, Frame &frame) {
   ProductMaps maps = mapsOf(op);
   const Dim summed = op.getIterationExtents()[op.getSummedDims().front()];
   int64_t step = shape.stepOver(summed), lanes = frame.lanes.back();
-  auto type = VectorType::get({shape.rows, lanes}, builder.getF32Type());
+  auto type = VectorType::get({tileRows(), lanes}, builder.getF32Type());
+  if (shape.onTensorCores) {
+    Value other = inRowFrame(maps.laneOperand, maps.lane, zero, frame.indices.back(), {summed.size, lanes});
+    Value rows = loadedRows.lookup(op);
+    return rows && other ? product(op, rows, other, splat(builder.getF32FloatAttr(0), lanes)) : Value();
+  }
   Value init = splat(builder.getF32FloatAttr(0), lanes);
   auto loop = scf::ForOp::create(builder, loc, zero, extentOf(builder, loc, summed), constantIndex(step), init);
   OpBuilder::InsertionGuard guard(builder);

@@ -9,7 +9,7 @@ using namespace fusec::fuse;
 namespace fusec {
 
 Value CascadeKernel::splat(TypedAttr value, int64_t lanes) {
-  auto type = VectorType::get({shape.rows, lanes}, value.getType());
+  auto type = VectorType::get({tileRows(), lanes}, value.getType());
   return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, value));
 }
 
@@ -41,7 +41,7 @@ Value CascadeKernel::spread(Value value, int64_t lanes) {
   auto type = cast<VectorType>(value.getType());
   if (type.getDimSize(1) == lanes)
     return value;
-  return vector::BroadcastOp::create(builder, loc, VectorType::get({shape.rows, lanes}, type.getElementType()), value);
+  return vector::BroadcastOp::create(builder, loc, VectorType::get({tileRows(), lanes}, type.getElementType()), value);
 }
 
 Value CascadeKernel::dependencyAt(unsigned i, const SmallVector<Carrier> &carriers) {

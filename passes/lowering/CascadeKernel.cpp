@@ -27,30 +27,79 @@ std::optional<WrittenKernel> CascadeKernel::write(ArrayRef<Value> like) {
 
 void CascadeKernel::begin(ArrayRef<Value> like) {
   builder.setInsertionPointToEnd(module.getBody());
-  SmallVector<std::pair<Dim, int64_t>> grid;
-  for (size_t d = 0; d + 1 < rank; ++d)
-    grid.push_back({shape.cascade.rows[d], 1});
-  grid.push_back({shape.cascade.rows.back(), shape.rows});
-  if (form == CascadeForm::Split)
-    grid.push_back({shape.cascade.folded, shape.split});
-  static constexpr StringRef names[] = {"cascade", "cascade-split", "cascade-merge"};
-  NamedAttribute schedule[] = {
-      builder.getNamedAttr("form", builder.getStringAttr(names[static_cast<int>(form)])),
-      builder.getNamedAttr("rows", builder.getI64IntegerAttr(shape.rows)),
-      builder.getNamedAttr("block", builder.getI64IntegerAttr(shape.block)),
-      builder.getNamedAttr("split", builder.getI64IntegerAttr(shape.split)),
-  };
-  kernel = createKernel(builder, loc, "k" + std::to_string(group.number) + "_" + std::to_string(int(form)), grid,
-                        builder.getDictionaryAttr(schedule));
+  kernel = createKernel(builder, loc, "k" + std::to_string(group.number) + "_" + std::to_string(int(form)), gridAxes(),
+                        schedule());
   arguments.emplace(kernel.getBody().front());
   arguments->reserve(like, loc);
   evaluator.emplace(builder, *arguments, [this](Operation *op) { return group.computes(op); });
   evaluator->onProduct([this](ContractOp op, AffineMap map, Frame &frame) { return nestedProduct(op, map, frame); });
-  for (size_t axis = 0; axis < rank; ++axis)
-    origins.push_back(tile::OriginOp::create(builder, loc, builder.getIndexType(), axis));
   zero = constantIndex(0);
+  findOrigins();
   outer.indices.assign(origins.begin(), origins.end() - 1);
   rowStart.indices = origins;
+}
+
+SmallVector<std::pair<Dim, int64_t>> CascadeKernel::gridAxes() {
+  SmallVector<std::pair<Dim, int64_t>> grid;
+  for (const Dim &dim : shape.cascade.rows)
+    grid.push_back({dim, 1});
+  if (rank > 1 || !isTile())
+    grid.back().second = shape.rows;
+  if (isTile())
+    grid.front() = {Dim::dynamic(DimKind::Symbolic, builder.getContext(), "W"), 1};
+  if (form == CascadeForm::Split)
+    grid.push_back({shape.cascade.folded, shape.split});
+  return grid;
+}
+
+DictionaryAttr CascadeKernel::schedule() {
+  static constexpr StringRef names[] = {"cascade", "cascade-split", "cascade-merge", "cascade-tile"};
+  constexpr int64_t rowsPerWarp = 16, warp = 32;
+  SmallVector<NamedAttribute> choices;
+  auto add = [&](StringRef name, int64_t value) {
+    choices.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  };
+  choices.push_back(builder.getNamedAttr("form", builder.getStringAttr(names[static_cast<int>(form)])));
+  add("rows", shape.rows);
+  add("block", shape.block);
+  add("split", shape.split);
+  if (isTile())
+    add("tokens", shape.tokens);
+  if (shape.onTensorCores && form != CascadeForm::Merge)
+    add("threads", (tileRows() + rowsPerWarp - 1) / rowsPerWarp * warp);
+  return builder.getDictionaryAttr(choices);
+}
+
+void CascadeKernel::findOrigins() {
+  for (size_t axis = 0; axis < rank; ++axis)
+    origins.push_back(tile::OriginOp::create(builder, loc, builder.getIndexType(), axis));
+  if (!isTile())
+    return;
+  Value list = arguments->get(target.queryTiles(), loc);
+  auto plain = AffineMapAttr::get(builder.getMultiDimIdentityMap(2));
+  auto entry = [&](int64_t column) -> Value {
+    Value loaded = tile::LoadOp::create(builder, loc, builder.getI32Type(), list,
+                                        ValueRange{origins.front(), constantIndex(column)}, plain, Value());
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), loaded);
+  };
+  Value first = entry(0), tokens = entry(1);
+  rowLimit = arith::MulIOp::create(builder, loc, tokens, constantIndex(rank > 1 ? shape.rows : 1));
+  origins.front() = first;
+}
+
+AffineMap CascadeKernel::elementMap() {
+  if (!isTile())
+    return builder.getMultiDimIdentityMap(rank + 1);
+  SmallVector<AffineExpr> exprs;
+  for (unsigned d = 0; d < rank; ++d)
+    exprs.push_back(builder.getAffineDimExpr(d));
+  AffineExpr row = builder.getAffineDimExpr(rank);
+  int64_t heads = rank > 1 ? shape.rows : 1;
+  exprs.front() = exprs.front() + row.floorDiv(heads);
+  if (rank > 1)
+    exprs.back() = exprs.back() + row % heads;
+  exprs.push_back(builder.getAffineDimExpr(rank + 1));
+  return AffineMap::get(rank + 2, 0, exprs, builder.getContext());
 }
 
 Value CascadeKernel::ceilDiv(Value value, int64_t by) {
@@ -61,9 +110,12 @@ Value CascadeKernel::ceilDiv(Value value, int64_t by) {
 Frame CascadeKernel::tileFrame(Value last, int64_t lanes) {
   Frame frame;
   frame.indices = origins;
+  if (isTile())
+    frame.indices.push_back(zero);
   frame.indices.push_back(last);
-  frame.lanes = {shape.rows, lanes};
-  frame.scalar = &outer;
+  frame.lanes = {tileRows(), lanes};
+  frame.scalar = isTile() ? &rowStart : &outer;
+  frame.rows = rowLimit;
   frame.hoistBefore = hoistBefore;
   return frame;
 }
@@ -86,7 +138,54 @@ void CascadeKernel::findBounds() {
   upper = arith::MaxSIOp::create(builder, loc, upper, zero);
 }
 
+Value CascadeKernel::boundOverTile(const IndexBound &bound, bool least) {
+  int64_t lanes = 1;
+  while (lanes < tileRows())
+    lanes *= 2;
+  Frame frame;
+  frame.indices = origins;
+  frame.indices.push_back(zero);
+  frame.lanes = {lanes};
+  frame.scalar = &rowStart;
+  auto type = VectorType::get(lanes, builder.getI32Type());
+  SmallVector<AffineExpr> rows(rowMap().getResults());
+  AffineMap toRows = AffineMap::get(rank + 1, 0, rows, builder.getContext());
+  auto splatOf = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, builder.getI32IntegerAttr(value)));
+  };
+  Value sum = splatOf(bound.constant);
+  for (const IndexBound::Part &part : bound.parts) {
+    Value scalar = evaluator->evaluateScalarOf(part.scalar, withoutLast(part.frame).compose(toRows), frame);
+    if (!scalar)
+      return {};
+    sum = part.sign > 0 ? arith::AddIOp::create(builder, loc, sum, scalar).getResult()
+                        : arith::SubIOp::create(builder, loc, sum, scalar).getResult();
+  }
+  // Rows that do not exist bound nothing.
+  Value number = tile::IndexOp::create(builder, loc, type, zero, 0);
+  Value limit = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), rowLimit);
+  limit = vector::BroadcastOp::create(builder, loc, type, limit);
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number, limit);
+  Value neutral = splatOf(least ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int32_t>::min());
+  sum = arith::SelectOp::create(builder, loc, exists, sum, neutral);
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), foldBounds(sum, least));
+}
+
+Value CascadeKernel::foldBounds(Value bounds, bool least) {
+  auto fold = tile::ReduceOp::create(builder, loc, TypeRange{builder.getI32Type()}, ValueRange{bounds});
+  Block &body = fold.getCombine().emplaceBlock();
+  body.addArguments({builder.getI32Type(), builder.getI32Type()}, {loc, loc});
+  OpBuilder inside = OpBuilder::atBlockEnd(&body);
+  Value a = body.getArgument(0), b = body.getArgument(1);
+  Value one = least ? arith::MinSIOp::create(inside, loc, a, b).getResult()
+                    : arith::MaxSIOp::create(inside, loc, a, b).getResult();
+  tile::YieldOp::create(inside, loc, one);
+  return fold.getResult(0);
+}
+
 Value CascadeKernel::boundOverRows(const IndexBound &bound, bool least) {
+  if (isTile())
+    return boundOverTile(bound, least);
   Value loosest;
   for (int64_t row = 0; row < shape.rows; ++row) {
     Value value = boundAtRow(bound, row);
@@ -149,10 +248,14 @@ AffineMap CascadeKernel::withoutLast(AffineMap map) {
 
 bool CascadeKernel::writeLoops() {
   findBounds();
-  stageRows();
-  for (const CascadeMember &member : shape.cascade.members)
-    if (isa<ContractOp>(member.reduction.op))
-      elementScratch[member.reduction.op] = scratch({shape.rows, shape.block});
+  if (shape.onTensorCores) {
+    loadRows();
+  } else {
+    stageRows();
+    for (const CascadeMember &member : shape.cascade.members)
+      if (isa<ContractOp>(member.reduction.op))
+        elementScratch[member.reduction.op] = scratch({shape.rows, shape.block});
+  }
   Value blockSize = constantIndex(shape.block);
   firstBlock = arith::MulIOp::create(builder, loc, arith::DivUIOp::create(builder, loc, lower, blockSize), blockSize);
   if (form == CascadeForm::Split)
@@ -295,9 +398,10 @@ SmallVector<LaunchKernels> writeCascadeKernels(ModuleOp module, const KernelGrou
   if (failed(shape))
     return {};
   auto write = [&](CascadeForm form, Value workspace, ArrayRef<Value> like) {
-    return CascadeKernel(module, group, *shape, workspace, form).write(like);
+    return CascadeKernel(module, group, *shape, target, workspace, form).write(like);
   };
-  std::optional<WrittenKernel> whole = write(CascadeForm::Whole, {}, {});
+  const CascadeForm many = shape->tokens ? CascadeForm::Tile : CascadeForm::Whole;
+  std::optional<WrittenKernel> whole = write(many, {}, {});
   if (!whole || shape->split == 0 || shape->splitRows == 0)
     return whole ? SmallVector<LaunchKernels>{{*whole}} : SmallVector<LaunchKernels>();
   // Variants of one launch take the same buffers: the whole form is written again with those of both.
@@ -305,7 +409,7 @@ SmallVector<LaunchKernels> writeCascadeKernels(ModuleOp module, const KernelGrou
   std::optional<WrittenKernel> split = write(CascadeForm::Split, workspace, whole->graphValues);
   std::optional<WrittenKernel> merge = write(CascadeForm::Merge, workspace, {});
   whole->kernel.erase();
-  if (!split || !merge || !(whole = write(CascadeForm::Whole, workspace, split->graphValues)))
+  if (!split || !merge || !(whole = write(many, workspace, split->graphValues)))
     return {};
   split->symbol = merge->symbol = shape->cascade.rows.front().symbol.getValue().str();
   split->limit = merge->limit = shape->splitRows;

@@ -16,8 +16,9 @@
 //   whole:  for each split: loop; merge                     many rows
 //   split:  one program per split leaves its carriers       few rows
 //   merge:  merges what `split` left                        runs after `split`
+//   tile:   as whole, for several tokens of one sequence    GPU, many rows
 //
-// All three do the same arithmetic in the same order, so a row's result never
+// All of them do the same arithmetic in the same order, so a row's result never
 // depends on how many rows a step has.
 //
 // The class is the state of one emission; its parts are grouped by file:
@@ -33,7 +34,7 @@
 
 namespace fusec {
 
-enum class CascadeForm { Whole, Split, Merge };
+enum class CascadeForm { Whole, Split, Merge, Tile };
 
 /// The accumulators of one member.
 struct Carrier {
@@ -42,10 +43,10 @@ struct Carrier {
 
 class CascadeKernel {
 public:
-  CascadeKernel(mlir::ModuleOp module, const KernelGroup &group, const CascadeShape &shape, mlir::Value workspace,
-                CascadeForm form)
-      : module(module), group(group), shape(shape), workspace(workspace), form(form), builder(module.getContext()),
-        loc(group.ops.back()->getLoc()), rank(shape.cascade.rows.size()) {}
+  CascadeKernel(mlir::ModuleOp module, const KernelGroup &group, const CascadeShape &shape, const TileTarget &target,
+                mlir::Value workspace, CascadeForm form)
+      : module(module), group(group), shape(shape), target(target), workspace(workspace), form(form),
+        builder(module.getContext()), loc(group.ops.back()->getLoc()), rank(shape.cascade.rows.size()) {}
 
   /// The kernel; empty with an error emitted on failure. Arguments begin as in `like`.
   std::optional<WrittenKernel> write(llvm::ArrayRef<mlir::Value> like);
@@ -55,8 +56,16 @@ private:
   void begin(llvm::ArrayRef<mlir::Value> like);
   mlir::Value constantIndex(int64_t value) { return mlir::arith::ConstantIndexOp::create(builder, loc, value); }
   mlir::Value ceilDiv(mlir::Value value, int64_t by);
-  mlir::AffineMap rowMap() { return builder.getMultiDimIdentityMap(rank + 1).dropResult(rank); }
-  mlir::AffineMap elementMap() { return builder.getMultiDimIdentityMap(rank + 1); }
+  llvm::SmallVector<std::pair<fuse::Dim, int64_t>> gridAxes();
+  mlir::DictionaryAttr schedule();
+  /// The origins of the row dimensions; a query tile's first token comes from the list of tiles.
+  void findOrigins();
+  bool isTile() const { return form == CascadeForm::Tile; }
+  /// Rows of every tile here.
+  int64_t tileRows() const { return isTile() ? shape.rows * shape.tokens : shape.rows; }
+  /// Row coordinates from a tile frame's indices. Row r of a query tile is head r mod rows of token r div rows.
+  mlir::AffineMap rowMap() { return elementMap().dropResult(rank); }
+  mlir::AffineMap elementMap();
   /// A tile of rows x lanes at `last` along the last index.
   Frame tileFrame(mlir::Value last, int64_t lanes);
 
@@ -69,6 +78,9 @@ private:
   /// Whether a scalar of a map's body changes along the tile's rows.
   bool dependsOnRow(mlir::Value scalar, mlir::AffineMap map);
   mlir::Value boundAtRow(const IndexBound &bound, int64_t row);
+  /// The loosest bound of a query tile's rows: all of them side by side, then folded.
+  mlir::Value boundOverTile(const IndexBound &bound, bool least);
+  mlir::Value foldBounds(mlir::Value bounds, bool least);
   /// A map of row coordinates; results that name the folded dimension are not looked at.
   mlir::AffineMap withoutLast(mlir::AffineMap map);
 
@@ -130,12 +142,14 @@ private:
   llvm::SmallVector<mlir::Value> productLoop(unsigned i, mlir::Value j, mlir::Value from, mlir::Value to, int64_t step,
                                              llvm::ArrayRef<mlir::Value> init);
   /// step positions x lanes of the operand that the elements multiply.
-  mlir::Value otherOperand(unsigned i, mlir::Value position, int64_t step, int64_t lane, int64_t lanes);
+  mlir::Value otherOperand(unsigned i, mlir::Value position, int64_t step, int64_t lane, int64_t lanes,
+                           mlir::Value rows = {});
 
   // Nested products.
   /// A tile of two indices behind the rows' first ones; rows of the tile share it.
+  /// Rows from number `rows` on are zero, when given.
   mlir::Value inRowFrame(mlir::Value value, mlir::AffineMap map, mlir::Value first, mlir::Value second,
-                         llvm::ArrayRef<int64_t> lanes);
+                         llvm::ArrayRef<int64_t> lanes, mlir::Value rows = {});
   struct ProductMaps {
     mlir::Value rowOperand, laneOperand;
     mlir::AffineMap row;  ///< From (rows..., k).
@@ -147,6 +161,9 @@ private:
   bool isComputedHere(mlir::Value value);
   mlir::Value nestedProduct(fuse::ContractOp op, mlir::AffineMap map, Frame &frame);
   mlir::Value rowTile(fuse::ContractOp op, const ProductMaps &maps, mlir::Value k, int64_t step);
+  /// Tensor cores: the rows of every nested product, loaded once before the loops.
+  void loadRows();
+  mlir::Value product(fuse::ContractOp op, mlir::Value rows, mlir::Value other, mlir::Value sum);
   mlir::Value scratch(llvm::ArrayRef<int64_t> sizes);
 
   // Epilogue.
@@ -157,6 +174,7 @@ private:
   mlir::ModuleOp module;
   const KernelGroup &group;
   const CascadeShape &shape;
+  const TileTarget &target;
   mlir::Value workspace;
   CascadeForm form;
   mlir::OpBuilder builder;
@@ -170,9 +188,10 @@ private:
   Frame rowStart; ///< Scalars at the tile's first row.
   mlir::Operation *hoistBefore = nullptr;
   mlir::Value zero, lower, upper, firstBlock, split;
-  mlir::Value next; ///< Where the block after the current one begins.
+  mlir::Value rowLimit; ///< Rows of a query tile that exist.
+  mlir::Value next;     ///< Where the block after the current one begins.
   bool hasLower = false;
-  llvm::DenseMap<mlir::Operation *, mlir::Value> stagedRows, elementScratch;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> stagedRows, elementScratch, loadedRows;
 };
 
 } // namespace fusec

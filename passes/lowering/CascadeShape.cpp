@@ -16,7 +16,8 @@ constexpr int64_t staticSplit = 2048; ///< Elements of a static dimension, such 
 /// Summed elements per iteration of a product. Longer bodies read the cache through so many load
 /// instructions that the machine sees no stream: on Zen 5, 2 was 1.2 (f32) to 1.9 (f16) times as fast as 16.
 constexpr int64_t productStep = 2;
-constexpr int64_t fewRows = 16; ///< Up to this many tokens programs are too few without splits.
+constexpr int64_t mostTensorRows = 64; ///< Rows of a group of heads that share keys and values.
+constexpr int64_t fewRows = 16;        ///< Up to this many tokens programs are too few without splits.
 
 GraphTensorType typeOf(Value value) { return cast<GraphTensorType>(value.getType()); }
 
@@ -125,6 +126,52 @@ void chooseSplit(CascadeShape &shape) {
     shape.splitRows = fewRows;
 }
 
+/// The products of a cascade, nested ones included.
+SmallVector<ContractOp> productsOf(const Cascade &cascade) {
+  SmallVector<ContractOp> products;
+  for (const CascadeMember &member : cascade.members)
+    if (auto op = dyn_cast<ContractOp>(member.reduction.op))
+      products.push_back(op);
+  for (Operation *op : cascade.prologue)
+    if (auto contract = dyn_cast<ContractOp>(op))
+      products.push_back(contract);
+  return products;
+}
+
+/// Whether every product multiplies in 16 bits and has a depth that tensor cores take.
+bool fitsTensorCores(const Cascade &cascade) {
+  constexpr int64_t depth = 16;
+  SmallVector<ContractOp> products = productsOf(cascade);
+  return !products.empty() && llvm::all_of(products, [&](ContractOp op) {
+    const Dim summed = op.getIterationExtents()[op.getSummedDims().front()];
+    return op.getNumerics().getOperands() &&
+           (summed.kind == DimKind::Paged || (summed.isStatic() && summed.size % depth == 0));
+  });
+}
+
+/// Whether an element depends on a gathered row that differs from token to token of a sequence.
+bool gathersByRow(const Cascade &cascade) {
+  for (Operation *op : cascade.prologue)
+    if (auto map = dyn_cast<MapOp>(op))
+      for (Value input : map.getInputs()) {
+        while (auto view = input.getDefiningOp<ViewOp>())
+          input = view.getSource();
+        if (input.getDefiningOp<GatherOp>())
+          return true;
+      }
+  return false;
+}
+
+/// Several tokens of a sequence read its keys and values once: 64 rows, or 16 tokens when they have more.
+int64_t tokensFor(const CascadeShape &shape) {
+  constexpr int64_t wantedRows = 64, fewest = 16;
+  const Dim &tokens = shape.cascade.rows.front();
+  bool walksPages = shape.cascade.folded.kind == DimKind::Paged && tokens.kind == DimKind::Ragged;
+  if (!shape.onTensorCores || !walksPages || gathersByRow(shape.cascade))
+    return 0;
+  return std::max(wantedRows / shape.rows, fewest);
+}
+
 } // namespace
 
 bool CascadeShape::isRoot(unsigned i) const {
@@ -190,13 +237,20 @@ FailureOr<CascadeShape> chooseCascadeShape(ArrayRef<Operation *> ops, const Tile
   int64_t vectors = std::max<int64_t>(shape.block / 16, 1);
   shape.rows = rowsFor(shape.cascade, std::max<int64_t>((target.pieces - vectors - 2) / vectors, 1));
   shape.step = std::min<int64_t>(productStep, shape.block);
+  shape.onTensorCores = target.isGpu && fitsTensorCores(shape.cascade);
+  if (shape.onTensorCores)
+    shape.rows = rowsFor(shape.cascade, mostTensorRows);
   for (unsigned i = 0; i < shape.cascade.members.size(); ++i) {
     const Reduction &r = shape.cascade.members[i].reduction;
     int64_t own = shape.hasOwnLanes(i) ? typeOf(r.op->getResult(0)).getDims().back().size : 1;
-    shape.lanes.push_back(isa<ContractOp>(r.op) ? groupsOf(own, shape.rows, target) : SmallVector<int64_t>());
+    SmallVector<int64_t> whole{own};
+    shape.lanes.push_back(!isa<ContractOp>(r.op) ? SmallVector<int64_t>()
+                          : shape.onTensorCores  ? whole
+                                                 : groupsOf(own, shape.rows, target));
   }
   shape.bounds = commonBounds(shape);
   chooseSplit(shape);
+  shape.tokens = tokensFor(shape);
   return shape;
 }
 

@@ -13,12 +13,14 @@ namespace fusec {
 
 struct CascadeShape {
   Cascade cascade;
-  IndexBounds bounds;    ///< Where elements are not the identity for every member.
-  int64_t rows = 1;      ///< Rows of the last row dimension per program.
-  int64_t block = 64;    ///< Elements of the folded dimension per iteration.
-  int64_t step = 2;      ///< Positions of a product per iteration.
-  int64_t split = 0;     ///< Elements whose carriers are merged as one; 0: all are one.
-  int64_t splitRows = 0; ///< Programs per split for at most this many of the first row dimension; 0: never.
+  IndexBounds bounds;         ///< Where elements are not the identity for every member.
+  int64_t rows = 1;           ///< Rows of the last row dimension per program.
+  int64_t block = 64;         ///< Elements of the folded dimension per iteration.
+  int64_t step = 2;           ///< Positions of a product per iteration.
+  int64_t split = 0;          ///< Elements whose carriers are merged as one; 0: all are one.
+  int64_t splitRows = 0;      ///< Programs per split for at most this many of the first row dimension; 0: never.
+  bool onTensorCores = false; ///< Products are whole tiles with rounded operands, from registers.
+  int64_t tokens = 0;         ///< GPU: tokens of one sequence per program of a query tile; 0: no such form.
   llvm::SmallVector<llvm::SmallVector<int64_t>> lanes; ///< Per member, groups of accumulator lanes of a product.
 
   /// Whether another member depends on member `i`.

@@ -12,6 +12,12 @@
 //
 // Both add in ascending k with one rounding per step, so they agree bit for bit.
 //
+// GPU kernels add in slices of k that do not depend on the number of rows:
+//
+//   sliced:  for slice: total += (for k in slice: direct);  epilogue; store
+//
+// where, for few rows, each slice is a warp's (`spread`).
+//
 //===----------------------------------------------------------------------===//
 #include "passes/lowering/KernelWriter.h"
 
@@ -95,6 +101,9 @@ private:
   SmallVector<ContractTile> tiles() {
     const Dim &lanes = space.extents[space.n], &summed = space.extents[space.k];
     bool isWeight = laneOperand(contracts.front()).getDefiningOp<WeightOp>() && space.others.empty() && space.m;
+    bool onTensorCores = contracts.front().getNumerics().getOperands() != nullptr;
+    if (isWeight && target.isGpu)
+      return gpuWeightTiles(contracts.size(), lanes, summed, onTensorCores);
     if (isWeight)
       return weightTiles(target, contracts.size(), lanes, summed);
     int64_t rows = space.m && space.extents[*space.m].isStatic() ? space.extents[*space.m].size : 1;
@@ -108,7 +117,7 @@ private:
   LogicalResult writeVariant(const ContractTile &shape, SmallVectorImpl<WrittenKernel> &written) {
     builder.setInsertionPointToEnd(module.getBody());
     std::string name = "k" + std::to_string(group.number);
-    if (shape.limit != 0 || shape.staged)
+    if (shape.limit != 0 || shape.staged || shape.slice)
       name += "_r" + std::to_string(shape.rows) + (shape.staged ? "s" : "");
     SmallVector<std::pair<Dim, int64_t>> grid;
     for (unsigned d : space.others)
@@ -146,12 +155,19 @@ private:
   }
 
   DictionaryAttr schedule(const ContractTile &shape) {
-    return builder.getDictionaryAttr({
-        builder.getNamedAttr("form", builder.getStringAttr(shape.staged ? "staged" : "direct")),
+    SmallVector<NamedAttribute> choices = {
+        builder.getNamedAttr("form", builder.getStringAttr(shape.staged  ? "staged"
+                                                           : shape.slice ? "sliced"
+                                                                         : "direct")),
         builder.getNamedAttr("rows", builder.getI64IntegerAttr(shape.rows)),
         builder.getNamedAttr("lanes", builder.getI64IntegerAttr(shape.lanes)),
         builder.getNamedAttr("step", builder.getI64IntegerAttr(shape.step)),
-    });
+    };
+    if (shape.slice)
+      choices.push_back(builder.getNamedAttr("slice", builder.getI64IntegerAttr(shape.slice)));
+    if (shape.threads)
+      choices.push_back(builder.getNamedAttr("threads", builder.getI64IntegerAttr(shape.threads)));
+    return builder.getDictionaryAttr(choices);
   }
 
   LogicalResult writeDirect(const ContractTile &shape, ArrayRef<Value> outer, Value n, size_t axes) {
@@ -197,26 +213,59 @@ private:
                           function_ref<Value(ContractOp, Value)> lane) {
     if (failed(foldRows(shape, outer, m)))
       return failure();
+    Value from = constantIndex(0), to = extentOf(builder, loc, space.extents[space.k]);
+    SmallVector<Value> sums =
+        shape.slice ? addSlices(shape, outer, m, lane) : addProducts(shape, outer, m, from, to, lane);
+    return sums.empty() ? failure() : writeEpilogue(shape, outer, m, n, sums);
+  }
+
+  /// The sums of the contractions over [from, to); empty with an error emitted.
+  SmallVector<Value> addProducts(const ContractTile &shape, ArrayRef<Value> outer, Value m, Value from, Value to,
+                                 function_ref<Value(ContractOp, Value)> lane) {
     auto accType = VectorType::get({shape.rows, shape.lanes}, builder.getF32Type());
-    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(accType));
-    SmallVector<Value> init(contracts.size(), zero);
-    auto loop = scf::ForOp::create(builder, loc, constantIndex(0), extentOf(builder, loc, space.extents[space.k]),
-                                   constantIndex(shape.step), init);
-    {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(loop.getBody());
-      SmallVector<Value> next;
-      llvm::DenseMap<std::pair<Value, AffineMap>, Value> rowTiles;
-      for (auto [op, acc] : llvm::zip(contracts, loop.getRegionIterArgs())) {
-        Value lhs = loadRowTile(op, outer, m, loop.getInductionVar(), {shape.rows, shape.step}, rowTiles);
-        Value rhs = lane(op, loop.getInductionVar());
-        if (!lhs || !rhs)
-          return failure();
-        next.push_back(tile::DotOp::create(builder, loc, accType, lhs, rhs, acc));
-      }
-      scf::YieldOp::create(builder, loc, next);
+    auto loop = scf::ForOp::create(builder, loc, from, to, constantIndex(shape.step), noSums(shape));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> next;
+    llvm::DenseMap<std::pair<Value, AffineMap>, Value> rowTiles;
+    for (auto [op, acc] : llvm::zip(contracts, loop.getRegionIterArgs())) {
+      Value lhs = loadRowTile(op, outer, m, loop.getInductionVar(), {shape.rows, shape.step}, rowTiles);
+      Value rhs = lane(op, loop.getInductionVar());
+      if (!lhs || !rhs)
+        return {};
+      Type operands = op.getNumerics().getOperands();
+      next.push_back(
+          tile::DotOp::create(builder, loc, accType, lhs, rhs, acc, operands ? TypeAttr::get(operands) : TypeAttr()));
     }
-    return writeEpilogue(shape, outer, m, n, loop.getResults());
+    scf::YieldOp::create(builder, loc, next);
+    return SmallVector<Value>(loop.getResults());
+  }
+
+  /// The same in parts of `slice` elements, added in ascending order.
+  SmallVector<Value> addSlices(const ContractTile &shape, ArrayRef<Value> outer, Value m,
+                               function_ref<Value(ContractOp, Value)> lane) {
+    Value end = extentOf(builder, loc, space.extents[space.k]), slice = constantIndex(shape.slice);
+    auto loop = scf::ForOp::create(builder, loc, constantIndex(0), end, slice, noSums(shape));
+    if (shape.spread)
+      loop->setAttr(tile::spreadAttr, builder.getUnitAttr());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value from = loop.getInductionVar();
+    Value to = arith::MinSIOp::create(builder, loc, arith::AddIOp::create(builder, loc, from, slice), end);
+    SmallVector<Value> totals;
+    SmallVector<Value> parts = addProducts(shape, outer, m, from, to, lane);
+    if (parts.empty())
+      return {};
+    for (auto [total, part] : llvm::zip(loop.getRegionIterArgs(), parts))
+      totals.push_back(arith::AddFOp::create(builder, loc, total, part));
+    scf::YieldOp::create(builder, loc, totals);
+    return SmallVector<Value>(loop.getResults());
+  }
+
+  SmallVector<Value> noSums(const ContractTile &shape) {
+    auto type = VectorType::get({shape.rows, shape.lanes}, builder.getF32Type());
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    return SmallVector<Value>(contracts.size(), zero);
   }
 
   LogicalResult writeEpilogue(const ContractTile &shape, ArrayRef<Value> outer, Value m, Value n,
@@ -299,7 +348,7 @@ private:
   /// One reduction over the rows of the tile, in lanes along what is summed.
   LogicalResult foldRows(ReduceOp op, const ContractTile &shape, ArrayRef<Value> outer, Value m) {
     const Dim &summed = space.extents[space.k];
-    int64_t lanes = rowLanes(summed, target.page);
+    int64_t lanes = rowLanes(summed, target);
     SmallVector<Value> init;
     for (Attribute attr : op.getInit()) {
       auto type = VectorType::get({shape.rows, lanes}, cast<TypedAttr>(attr).getType());

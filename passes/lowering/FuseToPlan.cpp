@@ -282,7 +282,9 @@ struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
     FailureOr<SmallVector<KernelGroup>> groups = collectGroups(function);
     if (failed(groups) || failed(checkReshapes(function)))
       return failure();
-    fusec::TileTarget target{registers >= 32 ? 32 : registers / 2, page};
+    fusec::TileTarget target{registers >= 32 ? 32 : registers / 2, page, gpu, {}};
+    Value tiles;
+    target.queryTiles = [&] { return tiles ? tiles : tiles = addQueryTiles(function); };
     KernelLibrary library(module);
     ProgramBuilder program(module, function, page);
     for (const KernelGroup &group : *groups) {
@@ -293,6 +295,17 @@ struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
         program.launch(library.add(kernels), kernels.front().graphValues, group);
     }
     return success();
+  }
+
+  /// The list of query tiles, which the runtime writes for each step.
+  static Value addQueryTiles(func::FuncOp function) {
+    Builder b(function.getContext());
+    Dim dims[] = {Dim::dynamic(DimKind::Symbolic, b.getContext(), "W"), Dim::fixed(2)};
+    unsigned number = function.getNumArguments();
+    auto name = b.getDictionaryAttr(b.getNamedAttr("fuse.name", b.getStringAttr("query_tiles")));
+    (void)function.insertArgument(number, GraphTensorType::get(b.getContext(), dims, b.getI32Type()), name,
+                                  function.getLoc());
+    return function.getArgument(number);
   }
 
   /// The kernels of a group by its form; empty with an error emitted.

@@ -82,7 +82,7 @@ private:
   /// Lanes for a pass over `dim`. A value that is stored merged with its neighbours has no edge that
   /// masks: lanes beyond its row would land in the next one, so there they divide the extent.
   int64_t lanesOver(const Dim &dim) {
-    int64_t lanes = rowLanes(dim, target.page);
+    int64_t lanes = rowLanes(dim, target);
     bool merged = llvm::any_of(group.stored, [&](Value value) {
       return storedForm(value) != value && typeOf(value).getRank() > 0 && typeOf(value).getDims().back() == dim;
     });

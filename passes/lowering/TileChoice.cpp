@@ -43,9 +43,22 @@ int64_t rowsFor(const TileTarget &target, int64_t contractions, int64_t lanes, i
 
 } // namespace
 
-int64_t rowLanes(const Dim &dim, int64_t page) {
+/// Threads walk a row side by side: as many as it has elements, rounded up to a power of two.
+static int64_t gpuRowLanes(const Dim &dim) {
+  constexpr int64_t mostThreads = 256, dynamic = 128;
+  if (!dim.isStatic())
+    return dynamic;
+  int64_t lanes = 1;
+  while (lanes < dim.size && lanes < mostThreads)
+    lanes *= 2;
+  return lanes;
+}
+
+int64_t rowLanes(const Dim &dim, const TileTarget &target) {
   if (dim.kind == DimKind::Paged)
-    return std::min<int64_t>(page, 64);
+    return std::min<int64_t>(target.page, 64);
+  if (target.isGpu)
+    return gpuRowLanes(dim);
   if (!dim.isStatic())
     return 16;
   for (int64_t lanes : {64, 32, 16})
@@ -67,6 +80,26 @@ llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t co
   if (contractions == 2 && wide)
     many.rows = std::min<int64_t>(many.rows, 6);
   return {one, few, many};
+}
+
+llvm::SmallVector<ContractTile> gpuWeightTiles(int64_t contractions, const Dim &lanes, const Dim &summed,
+                                               bool onTensorCores) {
+  constexpr int64_t mostWarps = 8, warp = 32, panel = 16;
+  int64_t step = stepFor(summed, onTensorCores ? codeChunk : 16, 1);
+  bool fits = summed.isStatic() && (!onTensorCores || step == codeChunk);
+  if (!fits) // nothing to cut: rows of plain fused multiply-adds
+    return {{1, warp, 1, false, 1}, {8, warp, 1, false, 0}};
+  int64_t steps = summed.size / step, slice = (steps + mostWarps - 1) / mostWarps * step;
+  int64_t warps = (summed.size + slice - 1) / slice;
+  auto spread = [&](int64_t rows, int64_t width) {
+    return ContractTile{rows, clampLanes(width, lanes), step, false, rows, slice, true, warps * warp};
+  };
+  if (!onTensorCores)
+    return {spread(1, warp), spread(8, warp), {16, clampLanes(128, lanes), step, false, 0, slice, false, 0}};
+  int64_t wide = clampLanes(mostWarps * panel, lanes);
+  return {spread(8, panel),
+          spread(32, panel),
+          {64 / contractions, wide, step, false, 0, slice, false, wide / panel * warp}};
 }
 
 ContractTile activationTile(const TileTarget &target, int64_t rows, const Dim &lanes, const Dim &summed) {

@@ -280,6 +280,9 @@ Value TileEvaluator::scalarIndex(Value value, AffineMap map, Frame &frame, Locat
   return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), scalar);
 }
 
+/// The rows to move, for a tile that has rows.
+static Value rowsOf(const Frame &frame) { return frame.lanes.size() == 2 ? frame.rows : Value(); }
+
 namespace {
 /// A buffer access being resolved: leading index values found on the way, then the frame's.
 struct Access {
@@ -326,14 +329,14 @@ Value TileEvaluator::load(Value value, AffineMap map, Frame &frame, Location loc
   auto type = cast<tile::BufferType>(buffer.getType());
   Value pages = type.isPaged() ? arguments.pages(loc) : Value();
   return tile::LoadOp::create(builder, loc, tileType(type.getElementType(), frame), buffer, indices,
-                              AffineMapAttr::get(simplifyAffineMap(access.map)), pages);
+                              AffineMapAttr::get(simplifyAffineMap(access.map)), pages, rowsOf(frame));
 }
 
 void TileEvaluator::store(Value tileValue, Value graphValue, AffineMap map, Frame &frame, Location loc) {
   Value stored = storedForm(graphValue);
   AffineMap full = simplifyAffineMap(storedMap(graphValue).compose(map));
   tile::StoreOp::create(builder, loc, tileValue, arguments.get(stored, loc), frame.indices, AffineMapAttr::get(full),
-                        Value());
+                        Value(), rowsOf(frame));
 }
 
 } // namespace fusec

@@ -59,6 +59,8 @@ struct Frame {
   Frame *scalar = nullptr;
   /// Where code of the scalar frame goes: before this op, when set.
   mlir::Operation *hoistBefore = nullptr;
+  /// Rows of tiles that exist: others are zero when loaded and are not stored. Null: all.
+  mlir::Value rows = {};
 };
 
 class TileEvaluator {

@@ -47,8 +47,11 @@ Result<Contraction> Contraction::create(GraphFrame &frame, fuse::ContractOp op) 
   FUSEC_ASSIGN_OR_RETURN(AccessMap leftMap, AccessMap::create(op.getMap(0), left, extents, "lhs"));
   FUSEC_ASSIGN_OR_RETURN(AccessMap rightMap, AccessMap::create(op.getMap(1), right, extents, "rhs"));
   FUSEC_ASSIGN_OR_RETURN(Element accumulate, elementOf(op.getNumerics().getAccumulate()));
-  Contraction c(DotRounding::of(frame.precision, accumulate, left.element(), right.element()), std::move(leftMap),
-                std::move(rightMap));
+  DotRounding rounding = DotRounding::of(frame.precision, accumulate, left.element(), right.element());
+  if (Type operands = op.getNumerics().getOperands()) {
+    FUSEC_ASSIGN_OR_RETURN(rounding.operands, elementOf(operands));
+  }
+  Contraction c(rounding, std::move(leftMap), std::move(rightMap));
   c.left = left;
   c.right = right;
   c.extents = extents;

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "ir/reference/Ops/Dot.h"
 
+#include <vector>
+
 #if defined(__x86_64__)
 #define FUSEC_FMA_TARGET __attribute__((target("avx2,fma")))
 #else
@@ -113,11 +115,38 @@ bool fitsSingle(Element e) { return isFloat(e) && e != Element::F64; }
 } // namespace
 
 DotRounding DotRounding::of(Precision precision, Element accumulate, Element lhs, Element rhs) {
-  return {precision, accumulate, fitsSingle(lhs) && fitsSingle(rhs)};
+  return {precision, accumulate, fitsSingle(lhs) && fitsSingle(rhs), {}};
 }
+
+namespace {
+
+/// Rounds copies of the operands, adds in f64 and rounds once.
+void accumulateRoundedDots(DotRounding rounding, llvm::ArrayRef<double> x, const DotMatrix &matrix,
+                           llvm::MutableArrayRef<double> acc) {
+  const int64_t depth = static_cast<int64_t>(x.size()), count = static_cast<int64_t>(acc.size());
+  const Element operands = *rounding.operands;
+  const bool isExact = rounding.precision == Precision::Exact;
+  rounding.operands.reset();
+  rounding.precision = Precision::F64;
+  std::vector<double> left(x.begin(), x.end()), right(depth * count);
+  for (int64_t n = 0; n < count; ++n)
+    for (int64_t k = 0; k < depth; ++k) {
+      const int64_t at = n * matrix.nStep + k * matrix.kStep;
+      right[n * depth + k] = matrix.floats ? static_cast<double>(matrix.floats[at]) : matrix.doubles[at];
+    }
+  roundLanes(operands, left.data(), depth);
+  roundLanes(operands, right.data(), depth * count);
+  run(rounding, Problem<double>{right.data(), depth, 1, left, acc});
+  if (isExact)
+    roundLanes(rounding.accumulate, acc.data(), count);
+}
+
+} // namespace
 
 void accumulateDots(const DotRounding &rounding, llvm::ArrayRef<double> x, const DotMatrix &matrix,
                     llvm::MutableArrayRef<double> acc) {
+  if (rounding.operands)
+    return accumulateRoundedDots(rounding, x, matrix, acc);
   if (matrix.floats)
     run(rounding, Problem<float>{matrix.floats, matrix.nStep, matrix.kStep, x, acc});
   else

@@ -4,6 +4,8 @@
 #include "ir/reference/Precision.h"
 #include "ir/reference/Tensor.h"
 
+#include <optional>
+
 namespace fusec::reference {
 
 /// How a chain of multiply-adds rounds.
@@ -12,6 +14,10 @@ struct DotRounding {
   Element accumulate;
   /// Every operand is exact in f32, so that single-precision fma applies.
   bool singleOperands;
+
+  /// What both operands are rounded to before they are multiplied. Sums then have no stated order: they are exact
+  /// to f64 and rounded once.
+  std::optional<Element> operands;
 
   static DotRounding of(Precision precision, Element accumulate, Element lhs, Element rhs);
 };

@@ -64,7 +64,10 @@ Status runDot(TileFrame &frame, Operation *op) {
   const ArrayRef<int64_t> lhsShape = lanesShape(dot.getLhs().getType()), accShape = lanesShape(dot.getType());
   const int64_t depth = lhsShape[1], columns = accShape[1];
   FUSEC_ASSIGN_OR_RETURN(Element element, elementOf(dot.getType()));
-  const DotRounding rounding = DotRounding::of(frame.precision, element, element, element);
+  DotRounding rounding = DotRounding::of(frame.precision, element, element, element);
+  if (std::optional<Type> operands = dot.getOperandType()) {
+    FUSEC_ASSIGN_OR_RETURN(rounding.operands, elementOf(*operands));
+  }
   const Lanes &lhs = frame.get(dot.getLhs()), &rhs = frame.get(dot.getRhs());
   Lanes acc = frame.get(dot.getAcc());
   for (int64_t m = 0; m < accShape[0]; ++m)

@@ -123,6 +123,14 @@ Result<int64_t> positionOf(const TileFrame &frame, const TileBuffer &buffer, con
   return buffer.tensor.offset({static_cast<int64_t>(id), index[1] % page, index[2], index[3]});
 }
 
+/// Rows of the tile that are moved: those below `rows`, when given.
+template <typename Op> Result<int64_t> movedRows(TileFrame &frame, Op op, int64_t all) {
+  if (!op.getRows())
+    return all;
+  FUSEC_ASSIGN_OR_RETURN(int64_t rows, frame.index(op.getRows()));
+  return std::clamp<int64_t>(rows, 0, all);
+}
+
 template <typename Op> Result<Shape> indexOperands(TileFrame &frame, Op op) {
   Shape indices;
   for (Value value : op.getIndices()) {
@@ -172,10 +180,10 @@ template <typename T> void copyBlock(const T *storage, const TileAccess &access,
 
 /// Any tile, lane by lane. Counts the distinct elements read.
 Result<int64_t> readLanes(const TileFrame &frame, const TileBuffer &buffer, const TileBuffer *pages, TileAccess &access,
-                          Lanes &lanes) {
+                          int64_t rows, Lanes &lanes) {
   int64_t distinct = 0;
   lanes.clear();
-  for (int64_t row = 0; row < access.numRows(); ++row)
+  for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < access.numColumns(); ++column) {
       const ArrayRef<int64_t> index = access.at(row, column);
       if (!inRange(index, buffer.extents)) {
@@ -188,6 +196,7 @@ Result<int64_t> readLanes(const TileFrame &frame, const TileBuffer &buffer, cons
       lanes.push_back(buffer.tensor.load(position));
       distinct += access.isDistinct(row, column);
     }
+  lanes.resize(access.numRows() * access.numColumns(), 0.0);
   return distinct;
 }
 
@@ -203,13 +212,15 @@ Status runLoad(TileFrame &frame, Operation *op) {
   int64_t distinct = access.numDistinct();
   // Weights and scratch have no writers to check, and most of what kernels read is weights.
   const bool plain = !pages && !buffer.writers;
-  std::optional<TileAccess::Block> block = plain ? access.block(buffer.tensor, buffer.extents) : std::nullopt;
+  FUSEC_ASSIGN_OR_RETURN(int64_t rows, movedRows(frame, load, access.numRows()));
+  std::optional<TileAccess::Block> block =
+      plain && rows == access.numRows() ? access.block(buffer.tensor, buffer.extents) : std::nullopt;
   if (block && buffer.tensor.holdsFloats())
     copyBlock(buffer.tensor.floats(), access, *block, lanes.data());
   else if (block)
     copyBlock(std::as_const(buffer.tensor).doubles(), access, *block, lanes.data());
   else {
-    FUSEC_ASSIGN_OR_RETURN(distinct, readLanes(frame, buffer, pages, access, lanes));
+    FUSEC_ASSIGN_OR_RETURN(distinct, readLanes(frame, buffer, pages, access, rows, lanes));
   }
   if (buffer.argument >= 0) {
     frame.traffic[buffer.argument].loadedElements += distinct;
@@ -236,8 +247,9 @@ Status runStore(TileFrame &frame, Operation *op) {
     roundLanes(elementOf(*buffer.type.getStorage()), rounded.data(), static_cast<int64_t>(rounded.size()));
   }
   const Lanes &lanes = buffer.type.getStorage() ? rounded : frame.get(store.getValue());
+  FUSEC_ASSIGN_OR_RETURN(int64_t rows, movedRows(frame, store, access.numRows()));
   int64_t written = 0;
-  for (int64_t row = 0; row < access.numRows(); ++row)
+  for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < access.numColumns(); ++column) {
       const ArrayRef<int64_t> index = access.at(row, column);
       if (isMasked(store.getMap(), index, buffer.extents))

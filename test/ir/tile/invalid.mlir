@@ -88,7 +88,7 @@ tile.kernel @store_c4_lane grid [#tile.axis<[4] by 1>] {
 ^bb0(%x: !tile.buffer<[4], f32>):
   %i = tile.origin 0
   %v = arith.constant dense<0.0> : vector<2x4xf32>
-  // expected-error @+1 {{C4: the map ignores lane index 0, so lanes would write one element}}
+  // expected-error @+1 {{C5: the map ignores lane index 0, so lanes would write one element}}
   tile.store %v, %x[%i, %i] map affine_map<(r, i) -> (i)> : vector<2x4xf32>, !tile.buffer<[4], f32>
   tile.return
 }
@@ -99,7 +99,7 @@ tile.kernel @store_c4_storage grid [#tile.axis<[4] by 1>] {
 ^bb0(%x: !tile.buffer<[16, 32], f32, panel, q8_0>):
   %i = tile.origin 0
   %v = arith.constant dense<0.0> : vector<4xf32>
-  // expected-error @+1 {{C4: a stored weight is read-only}}
+  // expected-error @+1 {{C5: a stored weight is read-only}}
   tile.store %v, %x[%i, %i] map affine_map<(n, k) -> (n, k)> : vector<4xf32>, !tile.buffer<[16, 32], f32, panel, q8_0>
   tile.return
 }
@@ -227,7 +227,7 @@ tile.kernel @store_c4_rows grid [#tile.axis<[4] by 1>] {
 ^bb0(%x: !tile.buffer<[4, 32], f32, f16>):
   %i = tile.origin 0
   %v = arith.constant dense<0.0> : vector<4xf32>
-  // expected-error @+1 {{C4: a stored weight is read-only}}
+  // expected-error @+1 {{C5: a stored weight is read-only}}
   tile.store %v, %x[%i, %i] map affine_map<(n, k) -> (n, k)> : vector<4xf32>, !tile.buffer<[4, 32], f32, f16>
   tile.return
 }
