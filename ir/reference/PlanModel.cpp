@@ -41,6 +41,20 @@ Status PlanModel::makeCaches() {
   return {};
 }
 
+/// Runs of up to `most` tokens of one sequence: (first token, tokens) of each.
+static Tensor queryTiles(const Tensor &sequences, int64_t most) {
+  std::vector<double> tiles;
+  const std::vector<double> of = sequences.values();
+  for (size_t first = 0, end; first < of.size(); first = end) {
+    for (end = first; end < of.size() && of[end] == of[first] && end - first < static_cast<size_t>(most);)
+      ++end;
+    tiles.push_back(static_cast<double>(first));
+    tiles.push_back(static_cast<double>(end - first));
+  }
+  const int64_t count = static_cast<int64_t>(tiles.size()) / 2;
+  return Tensor::fromValues(Element::I32, {count, 2}, std::move(tiles));
+}
+
 Result<Tensor> PlanModel::step(ArrayRef<Chunk> chunks, LogitRows rows) {
   FUSEC_ASSIGN_OR_RETURN(StepInputs step, history.append(chunks, rows));
   if (step.context > options.contextTokens)
@@ -52,6 +66,8 @@ Result<Tensor> PlanModel::step(ArrayRef<Chunk> chunks, LogitRows rows) {
   inputs.buffers["positions"] = step.positions;
   inputs.buffers["sequences"] = step.sequences;
   inputs.buffers["output_rows"] = step.outputRows;
+  if (auto tile = program->getAttrOfType<IntegerAttr>("query_tile"))
+    inputs.buffers["query_tiles"] = queryTiles(step.sequences, tile.getInt());
   FUSEC_ASSIGN_OR_RETURN(PlanRun run, interpretPlan(module, program, inputs, stepEnvironment, precision, options.plan));
   lastLaunches = std::move(run.launches);
   auto it = run.outputs.find("logits");

@@ -202,6 +202,16 @@ public:
                            builder.getArrayAttr(names));
   }
 
+  /// Tokens of a query tile that every kernel takes; the runtime cuts the step's tokens by it.
+  void noteQueryTile(ModuleOp module) {
+    std::optional<int64_t> fewest;
+    for (auto kernel : module.getOps<tile::KernelOp>())
+      if (auto tokens = kernel.getSchedule() ? kernel.getSchedule()->getAs<IntegerAttr>("tokens") : IntegerAttr())
+        fewest = std::min(fewest.value_or(tokens.getInt()), tokens.getInt());
+    if (fewest)
+      program->setAttr("query_tile", builder.getI64IntegerAttr(*fewest));
+  }
+
 private:
   Value declare(plan::BufferKind kind, const std::string &name, Type type, IntegerAttr slot, ArrayAttr parts,
                 ElementsAttr value) {
@@ -294,6 +304,7 @@ struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
       for (const fusec::LaunchKernels &kernels : launches)
         program.launch(library.add(kernels), kernels.front().graphValues, group);
     }
+    program.noteQueryTile(module);
     return success();
   }
 
