@@ -4,15 +4,17 @@
 //   <dir>/weights.bin           stored matrices packed for kernels, vectors as f32
 //   <dir>/tokenizer.json        fusec's one tokenizer format
 //   <dir>/chat_template.jinja   when the model has one
-//   <dir>/kernels/<level>.so    written before, by the target
+//   <dir>/kernels/<level>.so    written before, by the target's compiler
+//   <dir>/kernels/sm_80/*       likewise: cubin, PTX and CUDA C++ of each kernel
 //
 // The format is read by runtime/exec/Manifest.h.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "codegen/host/ObjectCompiler.h"
+#include "codegen/CompiledKernel.h"
 #include "models/import/Model.h"
+#include "runtime/schema/TargetKind.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -21,11 +23,13 @@
 
 namespace fusec::codegen {
 
-/// A plan compiled for one CPU level. Plans of several levels differ in their kernels' tiles only.
+/// A plan compiled for one target. Plans of several targets differ in their kernels' tiles only.
 struct TargetPlan {
-  std::string level;
+  std::string level;                   ///< "avx512", "sm_80".
   mlir::ModuleOp module;               ///< Plan level.
   std::vector<CompiledKernel> kernels; ///< In module order.
+  TargetKind kind = TargetKind::Host;
+  std::string math; ///< CUDA: what products are computed in, e.g. "bf16".
 };
 
 /// Something of the user's that took part in the compilation.
@@ -37,8 +41,8 @@ struct UsedExtension {
 };
 
 struct ArtifactOptions {
-  std::string version;                  ///< fusec's version, for the manifest.
-  std::string digest;                   ///< Identifies the model's content.
+  std::string version; ///< fusec's version, for the manifest.
+  std::string digest;  ///< Identifies the model's content.
   std::vector<UsedExtension> extensions;
   std::function<void(double)> progress; ///< 0 to 1, on the calling thread; may be empty.
 };

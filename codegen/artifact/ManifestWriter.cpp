@@ -88,8 +88,26 @@ json bufferOf(plan::BufferOp buffer, int64_t page, const llvm::DenseMap<mlir::Op
   return row;
 }
 
-json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols,
-               const std::vector<CompiledKernel> &compiled) {
+/// The members that a kind of target's kernels have.
+void putCompiled(json &row, TargetKind kind, const CompiledKernel &kernel) {
+  switch (kind) {
+  case TargetKind::Host:
+    row["scratch_bytes"] = kernel.scratchBytes;
+    return;
+  case TargetKind::Cuda:
+    row["threads"] = kernel.threads;
+    row["shared_bytes"] = kernel.sharedBytes;
+    row["registers"] = kernel.registers;
+    const std::pair<const char *, const std::string &> files[] = {
+        {"image", kernel.image}, {"ptx", kernel.ptx}, {"source", kernel.source}};
+    for (const auto &[key, path] : files)
+      if (!path.empty())
+        row[key] = path;
+    return;
+  }
+}
+
+json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols, const TargetPlan &target) {
   auto kernel = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
   json row;
   if (variant.getSymbol())
@@ -99,8 +117,8 @@ json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols,
   row["grid"] = json::array();
   for (auto axis : kernel.getGrid().getAsRange<tile::AxisAttr>())
     row["grid"].push_back({{"extent", extentOf(axis.getExtent())}, {"tile", axis.getTile()}});
-  auto it = llvm::find_if(compiled, [&](const CompiledKernel &k) { return k.entry == entry; });
-  row["scratch_bytes"] = it == compiled.end() ? 0 : it->scratchBytes;
+  auto it = llvm::find_if(target.kernels, [&](const CompiledKernel &k) { return k.entry == entry; });
+  putCompiled(row, target.kind, it == target.kernels.end() ? CompiledKernel() : *it);
   return row;
 }
 
@@ -121,10 +139,16 @@ json targetOf(const TargetPlan &target) {
   for (auto kernel : mlir::ModuleOp(target.module).getOps<plan::KernelOp>()) {
     json variants = json::array();
     for (auto variant : kernel.getVariants().getAsRange<plan::VariantAttr>())
-      variants.push_back(variantOf(variant, symbols, target.kernels));
+      variants.push_back(variantOf(variant, symbols, target));
     kernels[kernel.getSymName().str()] = {{"variants", variants}};
   }
-  return {{"level", target.level}, {"library", "kernels/" + target.level + ".so"}, {"kernels", kernels}};
+  json row = {{"kind", nameOf(target.kind)}, {"level", target.level}};
+  if (target.kind == TargetKind::Host)
+    row["library"] = "kernels/" + target.level + ".so";
+  if (!target.math.empty())
+    row["math"] = target.math;
+  row["kernels"] = std::move(kernels);
+  return row;
 }
 
 } // namespace
@@ -143,7 +167,7 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
                 const llvm::DenseMap<mlir::Operation *, WeightRange> &weights, const ArtifactOptions &options) {
   auto program = *mlir::ModuleOp(targets.front().module).getOps<plan::ProgramOp>().begin();
   auto page = static_cast<int64_t>(program.getPage());
-  json manifest = {{"format", 2},
+  json manifest = {{"format", 3},
                    {"fusec", options.version},
                    {"model", modelOf(config, modelBytes, options)},
                    {"symbols", symbolOrder()},

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "codegen/CompiledKernel.h"
 #include "codegen/host/HostLowering.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -26,11 +27,6 @@ struct HostOptions {
   LoweringOptions lowering;
   std::filesystem::path dumpKernelsTo; ///< If set: <kernel>.{mlir,<level>.ll,<level>.s} are written there.
   unsigned threads = 0;                ///< 0 = one per core.
-};
-
-struct CompiledKernel {
-  std::string entry;    ///< Symbol in the library; the kernel's name.
-  int64_t scratchBytes; ///< Memory one thread needs to run programs.
 };
 
 /// Compiles every tile.kernel directly inside `module` for `level` (a name of

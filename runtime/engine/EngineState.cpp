@@ -35,7 +35,7 @@ Result<EngineOptions> resolve(EngineOptions options, const Manifest &manifest) {
   if (options.chunkTokens < 1)
     return invalidArgument("chunk tokens: expected at least 1, found " + std::to_string(options.chunkTokens));
   options.chunkTokens = std::min(options.chunkTokens, options.contextTokens);
-  FUSEC_ASSIGN_OR_RETURN(options.level, chooseCpuLevel(manifest.levels(), options.level));
+  FUSEC_ASSIGN_OR_RETURN(options.level, chooseCpuLevel(manifest.levels(TargetKind::Host), options.level));
   return options;
 }
 

@@ -68,10 +68,11 @@ const TargetInfo *Manifest::findTarget(std::string_view level) const {
   return row == targets.end() ? nullptr : &*row;
 }
 
-std::vector<std::string> Manifest::levels() const {
+std::vector<std::string> Manifest::levels(TargetKind kind) const {
   std::vector<std::string> names;
   for (const TargetInfo &target : targets)
-    names.push_back(target.level);
+    if (target.kind == kind)
+      names.push_back(target.level);
   return names;
 }
 

@@ -1,7 +1,7 @@
 //===- Manifest.h - the plan of an artifact, as manifest.json states it -------===//
 //
 // What the compiler decided and the runtime obeys: buffers, launches, and per
-// CPU level the kernels with their variants and grids. A Manifest that was
+// target (a CPU level or a CUDA architecture) the kernels with their variants and grids. A Manifest that was
 // parsed is consistent: every index is in range, every name resolves, every
 // size is sane and every weight lies inside the weights file.
 //
@@ -12,6 +12,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/exec/ModelInfo.h"
+#include "runtime/schema/TargetKind.h"
 
 #include <array>
 #include <cstdint>
@@ -25,7 +26,7 @@
 namespace fusec::runtime {
 
 /// The format this runtime reads.
-inline constexpr int64_t manifestFormat = 2;
+inline constexpr int64_t manifestFormat = 3;
 
 /// Weights start at multiples of this, and as many bytes follow the last one:
 /// kernels load whole vectors.
@@ -89,7 +90,13 @@ struct BufferInfo {
   std::optional<int64_t> bytesAt(const SymbolValues &values) const;
 };
 
+/// What a launch asks the device for. Calls of a library (a matrix product of cuBLASLt) become a second kind.
+enum class LaunchKind : uint8_t {
+  Kernel, ///< A generated kernel of the target.
+};
+
 struct LaunchInfo {
+  LaunchKind kind = LaunchKind::Kernel;
   std::string name;          ///< "blk.0.attn_norm"
   std::string kernel;        ///< Key of TargetInfo::kernels, present in every target.
   std::vector<int32_t> args; ///< Indices into Manifest::buffers.
@@ -108,7 +115,15 @@ struct KernelVariant {
   std::vector<Limit> when; ///< All must hold (symbol <= most); empty = always.
   std::string entry;       ///< Symbol in the target's library.
   std::vector<GridAxis> grid;
-  int64_t scratchBytes = 0; ///< Per thread.
+  int64_t scratchBytes = 0; ///< Host: per thread.
+
+  // CUDA.
+  int64_t threads = 0;     ///< Of a block; one program per block.
+  int64_t sharedBytes = 0; ///< Dynamic shared memory of a block.
+  int64_t registers = 0;   ///< Per thread; for reports.
+  std::string image;       ///< Path of the cubin for exactly the target; may be empty.
+  std::string ptx;         ///< Path of the PTX text; may be empty when there is an image.
+  std::string source;      ///< Path of the CUDA C++ text; for people.
 
   bool accepts(const SymbolValues &values) const;
   /// Product over the axes; nullopt when it overflows.
@@ -119,8 +134,10 @@ struct KernelVariant {
 using KernelVariants = std::vector<KernelVariant>;
 
 struct TargetInfo {
-  std::string level;   ///< "avx2", "avx512".
-  std::string library; ///< Path inside the artifact.
+  TargetKind kind = TargetKind::Host;
+  std::string level;   ///< "avx2", "avx512"; "sm_80", "sm_90a".
+  std::string library; ///< Host: path inside the artifact.
+  std::string math;    ///< CUDA: what products are computed in ("bf16"); for reports.
   std::map<std::string, KernelVariants, std::less<>> kernels;
 };
 
@@ -139,7 +156,8 @@ struct Manifest {
   std::vector<TargetInfo> targets;
 
   const TargetInfo *findTarget(std::string_view level) const;
-  std::vector<std::string> levels() const;
+  /// Levels of the targets of this kind, in the manifest's order.
+  std::vector<std::string> levels(TargetKind kind) const;
 };
 
 /// Parses and verifies. `where` names the file in messages; `weightsBytes` is the

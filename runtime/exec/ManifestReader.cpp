@@ -200,6 +200,9 @@ Result<BufferInfo> readBuffer(const json &object) {
 
 Result<LaunchInfo> readLaunch(const json &object) {
   LaunchInfo launch;
+  FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonStringOr(object, "kind", "kernel"));
+  if (kind != "kernel")
+    return unsupported("launch kind '" + kind + "': this fusec runs launches of kind 'kernel'");
   FUSEC_ASSIGN_OR_RETURN(launch.kernel, jsonString(object, "kernel"));
   FUSEC_ASSIGN_OR_RETURN(launch.name, jsonStringOr(object, "name", launch.kernel));
   FUSEC_ASSIGN_OR_RETURN(launch.args, readArray<int32_t>(object, "args", maxEntries, readId));
@@ -230,24 +233,52 @@ Status readWhen(const json &object, KernelVariant &variant) {
   return {};
 }
 
-Result<KernelVariant> readVariant(const json &object) {
+/// The members that only a host kernel has.
+Status readHostMembers(const json &object, KernelVariant &variant) {
+  if (jsonFind(object, "scratch_bytes")) {
+    FUSEC_ASSIGN_OR_RETURN(variant.scratchBytes, readSize(object, "scratch_bytes", 0, 1 << 30));
+  }
+  return {};
+}
+
+/// The members that only a CUDA kernel has. No GPU has more threads or shared memory in a block than these bounds.
+Status readCudaMembers(const json &object, KernelVariant &variant) {
+  FUSEC_ASSIGN_OR_RETURN(variant.threads, readSize(object, "threads", 1, 1024));
+  FUSEC_ASSIGN_OR_RETURN(variant.sharedBytes, readSize(object, "shared_bytes", 0, 1 << 20));
+  if (jsonFind(object, "registers")) {
+    FUSEC_ASSIGN_OR_RETURN(variant.registers, readSize(object, "registers", 0, 1 << 16));
+  }
+  FUSEC_ASSIGN_OR_RETURN(variant.image, jsonStringOr(object, "image", ""));
+  FUSEC_ASSIGN_OR_RETURN(variant.ptx, jsonStringOr(object, "ptx", ""));
+  FUSEC_ASSIGN_OR_RETURN(variant.source, jsonStringOr(object, "source", ""));
+  return {};
+}
+
+Result<KernelVariant> readVariant(const json &object, TargetKind kind) {
   KernelVariant variant;
   FUSEC_ASSIGN_OR_RETURN(variant.entry, jsonString(object, "entry"));
   FUSEC_RETURN_IF_ERROR(readWhen(object, variant));
   FUSEC_ASSIGN_OR_RETURN(variant.grid, readArray<GridAxis>(object, "grid", maxRank, readAxis));
-  if (jsonFind(object, "scratch_bytes")) {
-    FUSEC_ASSIGN_OR_RETURN(variant.scratchBytes, readSize(object, "scratch_bytes", 0, 1 << 30));
-  }
+  FUSEC_RETURN_IF_ERROR(kind == TargetKind::Cuda ? readCudaMembers(object, variant) : readHostMembers(object, variant));
   return variant;
 }
 
 Result<TargetInfo> readTarget(const json &object) {
   TargetInfo target;
+  FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonString(object, "kind"));
+  std::optional<TargetKind> known = targetKindByName(kind);
+  if (!known)
+    return corruptData("unknown kind '" + kind + "', expected host or cuda");
+  target.kind = *known;
   FUSEC_ASSIGN_OR_RETURN(target.level, jsonString(object, "level"));
-  FUSEC_ASSIGN_OR_RETURN(target.library, jsonString(object, "library"));
+  if (target.kind == TargetKind::Host) {
+    FUSEC_ASSIGN_OR_RETURN(target.library, jsonString(object, "library"));
+  }
+  FUSEC_ASSIGN_OR_RETURN(target.math, jsonStringOr(object, "math", ""));
   FUSEC_ASSIGN_OR_RETURN(const json *kernels, jsonObject(object, "kernels"));
   for (const auto &[name, kernel] : kernels->items()) {
-    Result<KernelVariants> variants = readArray<KernelVariant>(kernel, "variants", maxEntries, readVariant);
+    Result<KernelVariants> variants = readArray<KernelVariant>(
+        kernel, "variants", maxEntries, [&](const json &variant) { return readVariant(variant, target.kind); });
     if (!variants)
       return variants.status().withContext("kernel '" + name + "'");
     target.kernels.emplace(name, std::move(variants).value());

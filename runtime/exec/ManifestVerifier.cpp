@@ -8,7 +8,9 @@
 //     for their dims.
 //  4. Launch arguments are buffers; every target has every kernel that a launch
 //     names, and no variant stands behind one that always matches.
-//  5. Ids of the model lie in its vocabulary; library paths stay inside the
+//  5. A CUDA target's level is an architecture (sm_80), its kernels have blocks
+//     of whole warps and a cubin or PTX.
+//  6. Ids of the model lie in its vocabulary; all paths stay inside the
 //     artifact.
 //
 //===----------------------------------------------------------------------===//
@@ -196,17 +198,54 @@ private:
     return {};
   }
 
+  static Status requireInside(const char *what, const std::string &text) {
+    std::filesystem::path path(text);
+    bool escapes = std::find(path.begin(), path.end(), std::filesystem::path("..")) != path.end();
+    if (path.empty() || path.is_absolute() || escapes || text.find('\0') != std::string::npos)
+      return corruptData(std::string(what) + " '" + text + "': expected a path inside the artifact");
+    return {};
+  }
+
+  /// "sm_", digits, and perhaps a letter.
+  static Status requireArchitecture(const std::string &level) {
+    auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+    size_t digits = level.starts_with("sm_") ? 3 : level.size(), end = digits;
+    while (end < level.size() && isDigit(level[end]))
+      ++end;
+    bool suffix = end + 1 == level.size() && level[end] >= 'a' && level[end] <= 'z';
+    if (end - digits >= 2 && end - digits <= 3 && (end == level.size() || suffix))
+      return {};
+    return corruptData("expected a CUDA architecture such as sm_80");
+  }
+
   Status checkTarget(const TargetInfo &target) const {
-    std::filesystem::path library(target.library);
-    bool escapes = std::find(library.begin(), library.end(), std::filesystem::path("..")) != library.end();
-    if (library.empty() || library.is_absolute() || escapes || target.library.find('\0') != std::string::npos)
-      return corruptData("library '" + target.library + "': expected a path inside the artifact");
-    for (const auto &[name, variants] : target.kernels)
-      if (Status status = checkVariants(variants); !status.ok())
+    bool isHost = target.kind == TargetKind::Host;
+    FUSEC_RETURN_IF_ERROR(isHost ? requireInside("library", target.library) : requireArchitecture(target.level));
+    for (const auto &[name, variants] : target.kernels) {
+      Status status = checkVariants(variants);
+      for (const KernelVariant &variant : variants)
+        if (status.ok() && !isHost)
+          status = checkCudaVariant(variant);
+      if (!status.ok())
         return status.withContext("kernel '" + name + "'");
+    }
     for (const LaunchInfo &launch : manifest.launches)
       if (!target.kernels.count(launch.kernel))
         return corruptData("launch '" + launch.name + "': no kernel '" + launch.kernel + "'");
+    return {};
+  }
+
+  static Status checkCudaVariant(const KernelVariant &variant) {
+    if (variant.threads < 32 || variant.threads % 32 != 0)
+      return corruptData("'" + variant.entry + "': expected threads in whole warps of 32, found " +
+                         std::to_string(variant.threads));
+    if (variant.image.empty() && variant.ptx.empty())
+      return corruptData("'" + variant.entry + "': expected an image or ptx");
+    const std::pair<const char *, const std::string &> files[] = {
+        {"image", variant.image}, {"ptx", variant.ptx}, {"source", variant.source}};
+    for (const auto &[what, path] : files)
+      if (!path.empty())
+        FUSEC_RETURN_IF_ERROR(requireInside(what, path));
     return {};
   }
 

@@ -46,7 +46,7 @@ TEST(Manifest, ReadsTheToy) {
   EXPECT_FALSE(manifest->model.generation.topP);
   EXPECT_EQ(manifest->buffers.size(), 9u);
   EXPECT_EQ(manifest->launches[2].args, (std::vector<int32_t>{0, 4, 7, 5, 8}));
-  EXPECT_EQ(manifest->levels(), (std::vector<std::string>{"avx512", "avx2"}));
+  EXPECT_EQ(manifest->levels(TargetKind::Host), (std::vector<std::string>{"avx512", "avx2"}));
 }
 
 TEST(Manifest, EvaluatesSizesAndGrids) {
@@ -94,7 +94,7 @@ const int64_t beyond = int64_t{1} << 41;
 
 INSTANTIATE_TEST_SUITE_P(
     All, WrongManifestTest,
-    testing::Values(WrongManifest{"/format", 1, "artifact format 1, this fusec reads format 2"},
+    testing::Values(WrongManifest{"/format", 1, "artifact format 1, this fusec reads format 3"},
                     WrongManifest{"/format", "1", "key 'format'"},
                     WrongManifest{"/model/vocab_size", 0, "expected 1 to 16777216, found 0"},
                     WrongManifest{"/model/vocab_size", 21, "expected the output logits f32 [R, 21]"},
@@ -147,6 +147,87 @@ INSTANTIATE_TEST_SUITE_P(
                     WrongManifest{"/targets/0/kernels/sum/variants/0/grid/0/extent", true, "expected a size from 0"},
                     WrongManifest{"/targets/0/kernels/sum/variants/0/scratch_bytes", beyond, "'scratch_bytes'"}));
 
+//===----------------------------------------------------------------------===//
+// CUDA targets
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The toy manifest with a CUDA target behind the host's.
+json withCuda() {
+  json document = json::parse(toyManifest());
+  json kernels = json::object();
+  for (const char *name : {"append", "sum", "logits"}) {
+    std::string stem = std::string("kernels/sm_80/") + name;
+    kernels[name] = {{"variants",
+                      {{{"entry", name},
+                        {"grid", {{{"extent", "T"}, {"tile", 1}}}},
+                        {"threads", 64},
+                        {"shared_bytes", 1024},
+                        {"registers", 40},
+                        {"image", stem + ".cubin"},
+                        {"ptx", stem + ".ptx"},
+                        {"source", stem + ".cu"}}}}};
+  }
+  document["targets"].push_back({{"kind", "cuda"}, {"level", "sm_80"}, {"math", "bf16"}, {"kernels", kernels}});
+  return document;
+}
+
+} // namespace
+
+TEST(CudaManifest, ReadsATarget) {
+  Result<Manifest> manifest = parse(withCuda());
+  ASSERT_TRUE(manifest) << manifest.status().message();
+  EXPECT_EQ(manifest->levels(TargetKind::Cuda), std::vector<std::string>{"sm_80"});
+  EXPECT_EQ(manifest->levels(TargetKind::Host), (std::vector<std::string>{"avx512", "avx2"}));
+  const TargetInfo &target = manifest->targets[2];
+  EXPECT_EQ(target.kind, TargetKind::Cuda);
+  EXPECT_EQ(target.math, "bf16");
+  const KernelVariant &sum = target.kernels.at("sum")[0];
+  EXPECT_EQ(sum.threads, 64);
+  EXPECT_EQ(sum.sharedBytes, 1024);
+  EXPECT_EQ(sum.registers, 40);
+  EXPECT_EQ(sum.image, "kernels/sm_80/sum.cubin");
+  EXPECT_EQ(sum.ptx, "kernels/sm_80/sum.ptx");
+  EXPECT_EQ(sum.source, "kernels/sm_80/sum.cu");
+}
+
+class WrongCudaManifestTest : public testing::TestWithParam<WrongManifest> {};
+
+TEST_P(WrongCudaManifestTest, IsRefused) {
+  json document = withCuda();
+  document[json::json_pointer(GetParam().pointer)] = GetParam().value;
+  EXPECT_THAT(parse(document).status().message(), testing::HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongCudaManifestTest,
+    testing::Values(
+        WrongManifest{"/targets/2/kind", "metal", "unknown kind 'metal', expected host or cuda"},
+        WrongManifest{"/targets/2/level", "avx2", "listed twice"},
+        WrongManifest{"/targets/2/level", "sm_", "target 'sm_': expected a CUDA architecture such as sm_80"},
+        WrongManifest{"/targets/2/level", "sm_8", "expected a CUDA architecture"},
+        WrongManifest{"/targets/2/level", "sm_80ab", "expected a CUDA architecture"},
+        WrongManifest{"/targets/2/level", "sm_8x", "expected a CUDA architecture"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/threads", 48, "whole warps of 32, found 48"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/threads", 2048, "'threads': expected 1 to 1024, found 2048"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/shared_bytes", beyond, "'shared_bytes'"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/shared_bytes", nullptr, "'shared_bytes'"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/registers", -1, "'registers'"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/image", "../k.cubin", "image '../k.cubin': expected a path"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/ptx", "/k.ptx", "ptx '/k.ptx': expected a path"},
+        WrongManifest{"/targets/2/kernels/sum/variants/0/source", "a/../../k.cu", "expected a path inside"},
+        WrongManifest{"/launches/0/kind", "gemm", "launch kind 'gemm': this fusec runs launches of kind 'kernel'"}));
+
+TEST(CudaManifest, NeedsAnImageOrPtx) {
+  json document = withCuda();
+  json &variant = document["targets"][2]["kernels"]["sum"]["variants"][0];
+  variant.erase("image");
+  EXPECT_TRUE(parse(document));
+  variant.erase("ptx");
+  EXPECT_THAT(parse(document).status().message(), testing::HasSubstr("'sum': expected an image or ptx"));
+}
+
 TEST(Manifest, NamesWhatIsMissing) {
   const std::pair<const char *, const char *> required[] = {{"", "format"},
                                                             {"", "model"},
@@ -162,6 +243,8 @@ TEST(Manifest, NamesWhatIsMissing) {
                                                             {"/buffers/6", "page_bytes"},
                                                             {"/buffers/7", "slot"},
                                                             {"/launches/0", "args"},
+                                                            {"/targets/0", "kind"},
+                                                            {"/targets/0", "level"},
                                                             {"/targets/0", "library"},
                                                             {"/targets/0/kernels/sum/variants/0", "entry"},
                                                             {"/targets/0/kernels/sum/variants/0/grid/0", "extent"}};
@@ -174,7 +257,7 @@ TEST(Manifest, NamesWhatIsMissing) {
 
 // A damaged manifest gives a Manifest or an error, never a crash (run under the sanitizers).
 TEST(Manifest, SurvivesByteFlipsAndTruncation) {
-  const std::string good = toyManifest();
+  const std::string good = withCuda().dump();
   std::mt19937 random(1);
   auto feed = [](const std::string &text) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size());

@@ -81,8 +81,8 @@ std::filesystem::path freshDirectory() {
 std::string toyManifest() {
   json targets = json::array();
   for (const char *level : {"avx512", "avx2"})
-    targets.push_back({{"level", level}, {"library", "kernels/toy.so"}, {"kernels", kernels()}});
-  json document = {{"format", 2},
+    targets.push_back({{"kind", "host"}, {"level", level}, {"library", "kernels/toy.so"}, {"kernels", kernels()}});
+  json document = {{"format", 3},
                    {"fusec", "test"},
                    {"model",
                     {{"name", "toy"},
