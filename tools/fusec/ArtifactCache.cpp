@@ -1,7 +1,7 @@
 //===- ArtifactCache.cpp - compiled models, kept by content ----------------===//
 #include "tools/fusec/ArtifactCache.h"
 
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Interrupt.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 // shows as spread and not as a difference between them.
 //
 //===----------------------------------------------------------------------===//
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/HostContext.h"
 #include "tools/fusec/Interrupt.h"

@@ -1,5 +1,5 @@
 //===- CmdCompile.cpp - fusec compile: a model file to an artifact ---------===//
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/Compiler.h"
 #include "tools/fusec/Interrupt.h"

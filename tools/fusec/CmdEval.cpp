@@ -1,6 +1,6 @@
 //===- CmdEval.cpp - fusec eval: perplexity of a text file -----------------===//
+#include "runtime/base/AtomicFile.h"
 #include "runtime/text/Tokenizer.h"
-#include "tools/fusec/AtomicFile.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/EvalWindows.h"
 #include "tools/fusec/ModelOptions.h"

@@ -1,5 +1,5 @@
 //===- CmdExplain.cpp - fusec explain: what the compiler decided -----------===//
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/Compiler.h"
 #include "tools/fusec/ModelOptions.h"

@@ -1,5 +1,5 @@
 //===- CmdRun.cpp - fusec run: text from a prompt, or a chat ---------------===//
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/ChatSession.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/Interrupt.h"

@@ -1,8 +1,8 @@
 //===- CmdTokenize.cpp - fusec tokenize: text to ids and back --------------===//
 #include "models/import/Gguf.h"
 #include "models/import/TokenizerImport.h"
+#include "runtime/base/AtomicFile.h"
 #include "runtime/text/Tokenizer.h"
-#include "tools/fusec/AtomicFile.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/ModelDigest.h"
 #include "tools/fusec/ModelOptions.h"

@@ -1,5 +1,5 @@
 //===- CmdVerify.cpp - fusec verify: a model against itself ----------------===//
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/VerifySession.h"
 

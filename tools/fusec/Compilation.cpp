@@ -6,7 +6,7 @@
 #include "passes/Passes.h"
 #include "tools/fusec/ModelDigest.h"
 
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"

@@ -11,7 +11,7 @@
 #include "passes/report/PlanReport.h"
 #include "passes/report/PrintReport.h"
 #include "passes/report/ReportDiff.h"
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Compilation.h"
 #include "tools/fusec/ModelDigest.h"
 

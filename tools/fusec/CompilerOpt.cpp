@@ -2,7 +2,7 @@
 #include "ir/InitAllDialects.h"
 #include "passes/Pipelines.h"
 #include "passes/extend/PluginLoader.h"
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Compiler.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"

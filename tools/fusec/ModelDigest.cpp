@@ -1,7 +1,7 @@
 //===- ModelDigest.cpp - identity of a model by its content ----------------===//
 #include "tools/fusec/ModelDigest.h"
 
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include <algorithm>
 #include <array>
@@ -103,8 +103,6 @@ static std::string hexadecimal(XXH128_hash_t hash) {
                 static_cast<unsigned long long>(hash.low64));
   return text;
 }
-
-std::string digestText(std::string_view text) { return hexadecimal(XXH3_128bits(text.data(), text.size())); }
 
 /// Feeds a file's bytes, size and `name`; read() rather than mmap, so that a file that shrinks
 /// meanwhile is an error and not a SIGBUS.

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/base/Digest.h"
 #include "runtime/base/Status.h"
 
 #include <filesystem>
@@ -31,9 +32,6 @@ Result<std::vector<std::filesystem::path>> modelFiles(const std::filesystem::pat
 /// 128-bit digest (XXH3) of the files' bytes and sizes, and of their names when there are several,
 /// as 32 hexadecimal digits. Guards against accidents, not against someone who crafts collisions.
 Result<std::string> digestFiles(const std::vector<std::filesystem::path> &files);
-
-/// The same digest of a string.
-std::string digestText(std::string_view text);
 
 class DigestIndex {
 public:

@@ -1,10 +1,10 @@
 //===- ModelOptions.cpp - from MODEL on a command line to an engine --------===//
 #include "tools/fusec/ModelOptions.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Json.h"
 #include "runtime/device/host/CpuLevel.h"
 #include "tools/fusec/ArtifactCache.h"
-#include "tools/fusec/AtomicFile.h"
 #include "tools/fusec/Compiler.h"
 #include "tools/fusec/ProgressBar.h"
 #include "tools/fusec/Version.h"
@@ -92,7 +92,8 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   if (kind == ModelKind::Artifact) {
     FUSEC_RETURN_IF_ERROR(checkKvDtype(model, options.kvDtype));
     if (!options.fusionPlan.file.empty())
-      return invalidArgument("--fusion-plan: '" + model.string() + "' is an artifact, whose fusions are done; "
+      return invalidArgument("--fusion-plan: '" + model.string() +
+                             "' is an artifact, whose fusions are done; "
                              "expected the model it was compiled from");
     FUSEC_RETURN_IF_ERROR(options.extensions.checkNoneFor(model));
     return model;

@@ -1,7 +1,7 @@
 //===- VerifyArtifacts.cpp -------------------------------------------------===//
 #include "tools/fusec/VerifyArtifacts.h"
 
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 namespace fusec {
 

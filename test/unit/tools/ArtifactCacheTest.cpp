@@ -1,8 +1,8 @@
 //===- ArtifactCacheTest.cpp - compiled models, kept by content ------------===//
 #include "tools/fusec/ArtifactCache.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "test/unit/tools/TemporaryDirectory.h"
-#include "tools/fusec/AtomicFile.h"
 
 #include <atomic>
 #include <gmock/gmock.h>

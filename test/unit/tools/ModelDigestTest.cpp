@@ -1,8 +1,8 @@
 //===- ModelDigestTest.cpp - identity of a model by its content ------------===//
 #include "tools/fusec/ModelDigest.h"
 
+#include "runtime/base/AtomicFile.h"
 #include "test/unit/tools/TemporaryDirectory.h"
-#include "tools/fusec/AtomicFile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 //===- AtomicFile.cpp - whole files, read and published --------------------===//
-#include "tools/fusec/AtomicFile.h"
+#include "runtime/base/AtomicFile.h"
 
 #include <atomic>
 #include <chrono>
