@@ -1,0 +1,154 @@
+//===- KernelCompiler.cpp - many kernel texts to cubins --------------------===//
+#include "codegen/cuda/KernelCompiler.h"
+
+#include "runtime/base/AtomicFile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace fusec::codegen {
+
+namespace {
+
+/// "registers 168 (allowed 128), spill bytes 24 (allowed 0)".
+std::string joined(const std::vector<std::string> &parts) {
+  std::string all;
+  for (const std::string &part : parts)
+    all += (all.empty() ? "" : ", ") + part;
+  return all;
+}
+
+/// Runs `work(i)` for i below `count` on several threads, in order of i, until one returns false; `report` is called
+/// on this thread as work is done.
+void runOnThreads(size_t count, size_t threads, const std::function<bool(size_t)> &work,
+                  const std::function<void(size_t done)> &report) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> stop = false;
+  size_t done = 0, running = std::min(threads, count);
+  auto loop = [&] {
+    for (size_t i; !stop && (i = next++) < count;) {
+      if (!work(i))
+        stop = true;
+      std::lock_guard lock(mutex);
+      ++done;
+      changed.notify_one();
+    }
+    std::lock_guard lock(mutex);
+    --running;
+    changed.notify_one();
+  };
+  std::vector<std::thread> team;
+  for (size_t t = running; t > 0; --t)
+    team.emplace_back(loop);
+  std::unique_lock lock(mutex);
+  for (size_t reported = 0; running > 0 || reported < done;) {
+    changed.wait(lock, [&] { return running == 0 || done > reported; });
+    if (done == reported)
+      continue;
+    reported = done;
+    lock.unlock();
+    report(reported);
+    lock.lock();
+  }
+  lock.unlock();
+  for (std::thread &thread : team)
+    thread.join();
+}
+
+} // namespace
+
+Result<KernelCompiler> KernelCompiler::create(KernelCompilerOptions options) {
+  FUSEC_ASSIGN_OR_RETURN(Nvrtc nvrtc, Nvrtc::load(options.nvrtc));
+  return KernelCompiler(std::move(options), std::move(nvrtc));
+}
+
+Status KernelCompiler::dump(const CudaTarget &target, const CudaKernelText &source, const NvrtcOutput &output) const {
+  if (options.dumpTo.empty())
+    return {};
+  const std::string stem = source.entry + "." + std::string(target.name);
+  FUSEC_RETURN_IF_ERROR(writeFileAtomically(options.dumpTo / (stem + ".cu"), source.text));
+  FUSEC_RETURN_IF_ERROR(writeFileAtomically(options.dumpTo / (stem + ".ptx"), output.ptx));
+  return writeFileAtomically(options.dumpTo / (stem + ".log"), output.log);
+}
+
+Result<NvrtcOutput> KernelCompiler::build(const CudaTarget &target, const CudaKernelText &source, bool &cached) const {
+  const NvrtcInput input{.name = source.entry + ".cu",
+                         .text = source.text,
+                         .target = &target,
+                         .headers = options.headers,
+                         .options = options.options};
+  const KernelKey key{source.text, library, compiler.optionsFor(input), std::string(target.name), compiler.identity()};
+  const KernelCache cache(options.cache);
+  cached = false;
+  if (!options.cache.empty())
+    if (std::optional<NvrtcOutput> found = cache.find(key)) {
+      cached = true;
+      return std::move(*found);
+    }
+  std::string failureLog;
+  Result<NvrtcOutput> output = compiler.compile(input, &failureLog);
+  if (!output) {
+    FUSEC_RETURN_IF_ERROR(dump(target, source, {.ptx = {}, .cubin = {}, .log = failureLog}));
+    return output.status();
+  }
+  // A cache that cannot be written costs time, not the compilation.
+  if (!options.cache.empty())
+    (void)cache.store(key, *output).ok();
+  return output;
+}
+
+Result<CudaKernel> KernelCompiler::compileOne(const CudaTarget &target, const KernelLadder &ladder) const {
+  std::vector<std::string> excess;
+  for (size_t rung = 0; rung < ladder.size(); ++rung) {
+    const CudaKernelText &source = ladder[rung];
+    FUSEC_ASSIGN_OR_RETURN(const KernelBudget *budget, kernelBudgetOf(source.family));
+    CudaKernel kernel{.source = source, .rung = rung, .code = {}, .resources = {}, .occupancy = {}};
+    FUSEC_ASSIGN_OR_RETURN(kernel.code, build(target, source, kernel.cached));
+    FUSEC_ASSIGN_OR_RETURN(kernel.resources, parseCompileLog(kernel.code.log, source.entry));
+    FUSEC_RETURN_IF_ERROR(dump(target, source, kernel.code));
+    excess = excessOf(kernel.resources, *budget, {source.threads, source.sharedBytes}, target);
+    if (!excess.empty())
+      continue;
+    kernel.occupancy =
+        occupancyOf(target, {source.threads, kernel.resources.registers,
+                             kernel.resources.sharedBytes + source.sharedBytes, kernel.resources.barriers});
+    return kernel;
+  }
+  if (ladder.empty())
+    return internalError("a kernel without any text");
+  const CudaKernelText &last = ladder.back();
+  return resourceExhausted(
+      "kernel '" + last.entry + "' (" + last.family + ") for " + std::string(target.name) + " exceeds its budget: " +
+      joined(excess) + (ladder.size() > 1 ? "; it is the last of " + std::to_string(ladder.size()) + " tiles" : ""));
+}
+
+Result<std::vector<CudaKernel>> KernelCompiler::compile(const CudaTarget &target,
+                                                        std::span<const KernelLadder> ladders) const {
+  std::vector<Result<CudaKernel>> results(ladders.size(), Result<CudaKernel>(cancelled("not compiled")));
+  const size_t threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  // Ladders start in order, so the first one with an error is the same in every run.
+  runOnThreads(
+      ladders.size(), threads,
+      [&](size_t i) {
+        results[i] = compileOne(target, ladders[i]);
+        return results[i].ok();
+      },
+      [&](size_t done) {
+        if (options.progress)
+          options.progress(done, ladders.size());
+      });
+  std::vector<CudaKernel> kernels;
+  for (Result<CudaKernel> &result : results) {
+    if (!result)
+      return result.status();
+    kernels.push_back(std::move(*result));
+  }
+  return kernels;
+}
+
+} // namespace fusec::codegen
