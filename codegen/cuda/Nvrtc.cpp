@@ -101,17 +101,6 @@ Result<void *> openLibrary(const fs::path &asked) {
   return notFound(std::string("no NVRTC found; ") + howToGet);
 }
 
-/// The headers of the toolkit that the library belongs to: beside it, else in the usual place.
-fs::path findInclude(const fs::path &library, const fs::path &asked) {
-  if (!asked.empty())
-    return asked;
-  std::error_code error;
-  for (const fs::path &folder : {library.parent_path() / "../include", fs::path("/usr/local/cuda/include")})
-    if (fs::exists(folder / "cuda_fp16.h", error))
-      return folder.lexically_normal();
-  return {};
-}
-
 } // namespace
 
 Result<Nvrtc> Nvrtc::load(const NvrtcSearch &search) {
@@ -137,7 +126,7 @@ Result<Nvrtc> Nvrtc::load(const NvrtcSearch &search) {
   functions->numSupportedArchs(&count);
   std::vector<int> architectures(std::max(count, 0));
   functions->supportedArchs(architectures.data());
-  return Nvrtc(*functions, version, std::move(architectures), findInclude(functions->path, search.include));
+  return Nvrtc(*functions, version, std::move(architectures));
 }
 
 std::string Nvrtc::versionText() const { return textOfVersion(versionNumber); }
@@ -235,8 +224,6 @@ private:
 std::vector<std::string> Nvrtc::optionsFor(const NvrtcInput &input) const {
   std::vector<std::string> options(nvrtcOptions().begin(), nvrtcOptions().end());
   options.push_back("-arch=" + std::string(input.ptxOnly ? input.target->ptxName : input.target->name));
-  if (!include.empty())
-    options.push_back("-I" + include.string());
   if (versionNumber >= firstWithCache)
     options.push_back("--no-cache"); // Ours is keyed, and lies where the user expects it.
   options.insert(options.end(), input.options.begin(), input.options.end());

@@ -25,10 +25,9 @@
 
 namespace fusec::codegen {
 
-/// Where the toolkit's pieces are. Empty: the usual places.
+/// Where NVRTC is. Empty: the usual places.
 struct NvrtcSearch {
   std::filesystem::path library = {}; ///< libnvrtc.so itself, e.g. from pip's nvidia-cuda-nvrtc.
-  std::filesystem::path include = {}; ///< The toolkit's headers; only for texts that include any of them.
 };
 
 /// A program for one target.
@@ -36,7 +35,7 @@ struct NvrtcInput {
   std::string name;      ///< Of the text, in messages and line tables.
   std::string_view text; ///< CUDA C++.
   const CudaTarget *target = nullptr;
-  std::span<const CudaHeader> headers = {}; ///< What it may include, besides the toolkit's.
+  std::span<const CudaHeader> headers = {}; ///< All that it may include; nothing of the toolkit's is there.
   std::vector<std::string> options = {};    ///< Further options, e.g. "-DSTAGES=3".
   bool ptxOnly = false;                     ///< No cubin: half the time.
 };
@@ -47,7 +46,7 @@ struct NvrtcOutput {
   std::string log;   ///< Warnings, and ptxas' account of resources.
 };
 
-/// The options every kernel is compiled with, but for target and include path.
+/// The options every kernel is compiled with, but for the target.
 std::span<const std::string_view> nvrtcOptions();
 
 struct NvrtcFunctions;
@@ -72,14 +71,12 @@ public:
   bool supports(const CudaTarget &target) const;
 
 private:
-  Nvrtc(const NvrtcFunctions &functions, int version, std::vector<int> architectures, std::filesystem::path include)
-      : functions(&functions), versionNumber(version), architectures(std::move(architectures)),
-        include(std::move(include)) {}
+  Nvrtc(const NvrtcFunctions &functions, int version, std::vector<int> architectures)
+      : functions(&functions), versionNumber(version), architectures(std::move(architectures)) {}
 
   const NvrtcFunctions *functions;
   int versionNumber;
   std::vector<int> architectures; ///< Compute capabilities, as it lists them.
-  std::filesystem::path include;  ///< Empty when no toolkit was found.
 };
 
 } // namespace fusec::codegen

@@ -12,11 +12,8 @@ namespace fusec::test {
 
 /// Where the environment says NVRTC is, as the tool reads it.
 inline codegen::NvrtcSearch nvrtcSearch() {
-  auto path = [](const char *name) {
-    const char *value = std::getenv(name);
-    return std::filesystem::path(value ? value : "");
-  };
-  return {.library = path("FUSEC_NVRTC"), .include = path("FUSEC_CUDA_INCLUDE")};
+  const char *library = std::getenv("FUSEC_NVRTC");
+  return {.library = library ? library : ""};
 }
 
 /// Skips the test by name where there is no NVRTC, or none for `target`.
