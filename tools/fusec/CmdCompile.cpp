@@ -5,6 +5,7 @@
 #include "tools/fusec/Interrupt.h"
 #include "tools/fusec/ModelOptions.h"
 #include "tools/fusec/ProgressBar.h"
+#include "tools/fusec/TargetChoice.h"
 
 #include <CLI/CLI.hpp>
 
@@ -40,10 +41,18 @@ void CompileCommand::declare(CLI::App &app) {
   app.add_option("MODEL", model, "GGUF file or Hugging Face directory (an .mlir file with --compile-from)")->required();
   app.add_option("-o,--output", output,
                  "artifact directory to create; default: the model's name + .fusec in this directory");
+  CLI::Option *target =
+      app.add_option("--target", options.target, "what kernels run on: host, cuda, or cuda:sm_80,sm_90a,...")
+          ->capture_default_str();
+  app.add_option("--math", options.math, "CUDA: what matrix products round their operands to")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(mathNames), std::end(mathNames))))
+      ->capture_default_str()
+      ->needs(target);
   app.add_option("--level", options.levels, "CPU levels to compile for; default: the best this CPU runs")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"avx2", "avx512"}));
+      ->check(CLI::IsMember({"avx2", "avx512"}))
+      ->excludes(target);
   CLI::Option *kvDtypeGiven = kvDtype.declare(app);
   fusionPlan.declare(app);
   extensions.declare(app);
@@ -70,6 +79,7 @@ void CompileCommand::declare(CLI::App &app) {
              "  fusec compile model.gguf -o model.fusec\n"
              "  fusec compile model.gguf --level avx2,avx512 --dump-phases-to ir\n"
              "  fusec compile model.gguf --kv-dtype f16      # half the cache memory and traffic\n"
+             "  fusec compile model.gguf --target cuda:sm_80,sm_90a --dump-kernels-to kernels\n"
              "  fusec compile model.gguf --compile-to groups -o model.mlir");
 }
 
@@ -132,7 +142,11 @@ int CompileCommand::execute(const Environment &environment) {
   options.dumpPhasesTo = dumpPhasesTo;
   options.dumpKernelsTo = dumpKernelsTo;
   options.remarksFile = remarks;
+  options.nvrtc = environment.nvrtc;
+  options.kernelCache = environment.cacheRoot;
   Status usage = checkMlirFlags();
+  if (usage.ok())
+    usage = parseTargetChoice(options.target).status();
   if (usage.ok())
     usage = chooseOutput();
   if (!usage.ok()) {

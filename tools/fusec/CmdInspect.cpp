@@ -1,6 +1,8 @@
 //===- CmdInspect.cpp - fusec inspect: what a file holds --------------------===//
+#include "codegen/cuda/KernelTable.h"
 #include "models/import/Inspect.h"
 #include "runtime/base/Json.h"
+#include "runtime/schema/TargetKind.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/ModelDigest.h"
 #include "tools/fusec/ModelOptions.h"
@@ -26,19 +28,21 @@ private:
   void printListing(const models::ModelListing &listing) const;
 
   std::string model;
-  bool tensors = false, json = false;
+  bool tensors = false, kernels = false, json = false;
   size_t preview = 80;
 };
 
 void InspectCommand::declare(CLI::App &app) {
   app.add_option("MODEL", model, "GGUF or safetensors file, Hugging Face directory or artifact")->required();
   app.add_flag("--tensors", tensors, "list every tensor");
+  app.add_flag("--kernels", kernels, "artifacts with CUDA kernels: registers, shared memory, occupancy of each");
   app.add_option("--preview", preview, "longest text of a metadata value")->capture_default_str();
   app.add_flag("--json", json, "print one JSON object (with all tensors)");
   app.footer("Examples:\n"
              "  fusec inspect model.gguf\n"
              "  fusec inspect model.gguf --tensors\n"
-             "  fusec inspect model/ --json | jq .totals\n\n"
+             "  fusec inspect model/ --json | jq .totals\n"
+             "  fusec inspect model.fusec --kernels\n\n"
              "Files that fusec cannot compile can still be inspected; the reason is shown.");
 }
 
@@ -150,8 +154,36 @@ Status printArtifact(const std::filesystem::path &artifact, bool json) {
   return {};
 }
 
+/// `--kernels`: the static table of every CUDA target.
+Status printKernels(const std::filesystem::path &artifact, bool json) {
+  FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
+  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *targets, jsonArray(manifest, "targets"));
+  std::string text;
+  for (const nlohmann::json &target : *targets) {
+    FUSEC_ASSIGN_OR_RETURN(std::string level, jsonString(target, "level"));
+    FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonStringOr(target, "kind", "host"));
+    if (targetKindByName(kind) != TargetKind::Cuda)
+      continue;
+    FUSEC_ASSIGN_OR_RETURN(codegen::KernelTable table,
+                           codegen::readKernelTable(artifact / "kernels" / level / codegen::kernelTableName));
+    const char *before = text.empty() ? "" : json ? "," : "\n";
+    text += before + (json ? codegen::kernelTableJson(table) : codegen::kernelTableText(table));
+  }
+  if (text.empty())
+    return invalidArgument("'" + artifact.string() +
+                           "' has no CUDA kernels; expected an artifact compiled with "
+                           "--target cuda");
+  std::printf(json ? "[%s]\n" : "%s", text.c_str());
+  return {};
+}
+
 Status InspectCommand::inspect() {
-  if (Result<ModelKind> kind = detectModelKind(model); kind && *kind == ModelKind::Artifact)
+  const Result<ModelKind> kind = detectModelKind(model);
+  const bool isArtifact = kind && *kind == ModelKind::Artifact;
+  if (kernels)
+    return isArtifact ? printKernels(model, json)
+                      : invalidArgument("--kernels: '" + model + "' is no artifact; compile it with --target cuda");
+  if (isArtifact)
     return printArtifact(model, json);
   FUSEC_ASSIGN_OR_RETURN(models::ModelListing listing, models::inspectModel(model, preview));
   if (json)

@@ -2,9 +2,9 @@
 #include "tools/fusec/Compiler.h"
 
 #include "codegen/artifact/ArtifactWriter.h"
-#include "codegen/artifact/ManifestWriter.h"
 #include "runtime/device/host/CpuLevel.h"
 #include "tools/fusec/Compilation.h"
+#include "tools/fusec/CompilerTargets.h"
 #include "tools/fusec/ModelDigest.h"
 #include "tools/fusec/Version.h"
 
@@ -16,23 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Positions per cache page; a constant of every kernel.
-constexpr int64_t pageTokens = 64;
-
 void report(const CompileOptions &options, std::string_view stage, double fraction) {
   if (options.progress)
     options.progress(stage, fraction);
-}
-
-/// The levels asked for, else the best one this machine runs.
-std::vector<std::string> levelsOf(const CompileOptions &options) {
-  return options.levels.empty() ? std::vector<std::string>{defaultLevel()} : options.levels;
-}
-
-Status makeDirectory(const fs::path &path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  return error ? invalidArgument("cannot create '" + path.string() + "': " + error.message()) : Status();
 }
 
 /// `--compile-to`: the module as text.
@@ -57,36 +43,9 @@ void reportTaken(const Compilation &compilation, const CompileOptions &options) 
       options.taken->push_back({fusion.kind, fusion.producer, fusion.consumer, fusion.reason});
 }
 
-/// Plans and compiles the kernels of one level.
-Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options,
-                                         const std::string &level,
-                                         std::vector<mlir::OwningOpRef<mlir::ModuleOp>> &keep) {
-  PipelineOptions pipeline{registersOf(level), pageTokens};
-  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(pipeline, level));
-  codegen::HostOptions host;
-  host.lowering.symbols = codegen::symbolOrder();
-  host.lowering.pageTokens = pageTokens;
-  host.lowering.pageStride = codegen::pageStride(*module);
-  host.dumpKernelsTo = options.dumpKernelsTo;
-  FUSEC_ASSIGN_OR_RETURN(auto kernels,
-                         codegen::compileHost(*module, level, options.output / "kernels" / (level + ".so"), host));
-  codegen::TargetPlan target{level, *module, std::move(kernels)};
-  keep.push_back(std::move(module));
-  return target;
-}
-
 Status buildArtifact(Compilation &compilation, const CompileOptions &options) {
-  FUSEC_RETURN_IF_ERROR(makeDirectory(options.output / "kernels"));
-  if (!options.dumpKernelsTo.empty())
-    FUSEC_RETURN_IF_ERROR(makeDirectory(options.dumpKernelsTo));
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
-  std::vector<codegen::TargetPlan> targets;
-  std::vector<std::string> levels = levelsOf(options);
-  for (size_t i = 0; i < levels.size(); ++i) {
-    report(options, "compiling kernels", 0.1 + 0.6 * static_cast<double>(i) / static_cast<double>(levels.size()));
-    FUSEC_ASSIGN_OR_RETURN(codegen::TargetPlan target, compileLevel(compilation, options, levels[i], modules));
-    targets.push_back(std::move(target));
-  }
+  FUSEC_ASSIGN_OR_RETURN(std::vector<codegen::TargetPlan> targets, compileTargets(compilation, options, modules));
   codegen::ArtifactOptions artifact;
   artifact.version = FUSEC_VERSION;
   FUSEC_ASSIGN_OR_RETURN(artifact.digest, digestOf(compilation.model()));
@@ -115,6 +74,7 @@ Result<fs::path> compileModel(const CompileOptions &options) {
   if (!isCacheType(options.kvDtype))
     return invalidArgument("a KV cache is stored in f32, f16 or bf16, not in " +
                            std::string(info(options.kvDtype).name));
+  FUSEC_RETURN_IF_ERROR(firstPipeline(options).status()); // A wrong target is said before the work.
   FUSEC_RETURN_IF_ERROR(parseMlirFlags(options.mlirFlags));
   report(options, "reading the model", 0.0);
   Compilation compilation(options);
@@ -127,7 +87,8 @@ Result<fs::path> compileModel(const CompileOptions &options) {
     std::optional<Phase> last = phaseByName(options.compileTo);
     if (!last)
       return invalidArgument("unknown phase '" + options.compileTo + "'");
-    FUSEC_RETURN_IF_ERROR(compilation.runThrough(*last, {registersOf(levelsOf(options).front()), pageTokens}));
+    FUSEC_ASSIGN_OR_RETURN(PipelineOptions pipeline, firstPipeline(options));
+    FUSEC_RETURN_IF_ERROR(compilation.runThrough(*last, pipeline));
     FUSEC_RETURN_IF_ERROR(writeIR(compilation.module(), options.output));
     compilation.warnAboutIdleRules();
     return options.output;

@@ -46,7 +46,11 @@ struct TakenFusion {
 struct CompileOptions {
   std::filesystem::path model;            ///< GGUF file (any part of a split one) or Hugging Face directory.
   std::filesystem::path output;           ///< Artifact directory to create; its parent must exist.
+  std::string target = "host";            ///< "host", "cuda" or "cuda:sm_80,sm_90a" (TargetChoice.h).
+  std::string math = "auto";              ///< CUDA: what products round operands to: "f32", "bf16", "f16".
   std::vector<std::string> levels;        ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
+  std::filesystem::path nvrtc;            ///< CUDA: libnvrtc.so; empty = the usual places.
+  std::filesystem::path kernelCache;      ///< CUDA: cache directory for compiled kernels; empty = none.
   StorageType kvDtype = StorageType::F32; ///< How keys and values are stored; IR of `compileFrom` says it itself.
   std::filesystem::path dumpPhasesTo;     ///< Directory for the IR after each phase; empty = none.
   std::filesystem::path dumpKernelsTo;    ///< Directory for each kernel's IR and LLVM IR; empty = none.

@@ -14,6 +14,7 @@ namespace fusec {
 struct Environment {
   std::string program;             ///< How fusec was called (argv[0]).
   std::filesystem::path cacheRoot; ///< $XDG_CACHE_HOME/fusec; empty when there is no home either.
+  std::filesystem::path nvrtc;     ///< $FUSEC_NVRTC: libnvrtc.so, where it is not in a usual place; else empty.
   bool stdoutIsTerminal = false;
   bool stderrIsTerminal = false;
   int terminalColumns = 80; ///< Of standard error, where progress is drawn.

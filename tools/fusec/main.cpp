@@ -24,6 +24,8 @@ fusec::Environment readEnvironment(const char *program) {
   fusec::Environment environment;
   environment.program = program;
   environment.cacheRoot = cacheRoot();
+  if (const char *nvrtc = std::getenv("FUSEC_NVRTC"))
+    environment.nvrtc = nvrtc;
   environment.stdoutIsTerminal = isatty(STDOUT_FILENO);
   environment.stderrIsTerminal = isatty(STDERR_FILENO);
   winsize size{};

@@ -1,0 +1,120 @@
+//===- CompilerTargets.cpp - the last phase, once per target ---------------===//
+#include "tools/fusec/CompilerTargets.h"
+
+#include "codegen/artifact/ManifestWriter.h"
+#include "codegen/cuda/CudaCompiler.h"
+#include "codegen/host/ObjectCompiler.h"
+#include "tools/fusec/TargetChoice.h"
+
+namespace fusec {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Modules = std::vector<mlir::OwningOpRef<mlir::ModuleOp>>;
+
+Status makeDirectory(const fs::path &path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  return error ? invalidArgument("cannot create '" + path.string() + "': " + error.message()) : Status();
+}
+
+/// Progress of the part of the compilation that this file does: from 0.1 to 0.7.
+void report(const CompileOptions &options, double fraction) {
+  if (options.progress)
+    options.progress("compiling kernels", 0.1 + 0.6 * fraction);
+}
+
+/// The levels asked for, else the best one this machine runs.
+std::vector<std::string> levelsOf(const CompileOptions &options) {
+  return options.levels.empty() ? std::vector<std::string>{defaultLevel()} : options.levels;
+}
+
+PipelineOptions hostPipeline(const std::string &level) { return {registersOf(level), pageTokens}; }
+
+/// What products are computed in, spelled out for the manifest.
+Result<std::string> mathOf(const CompileOptions &options) {
+  if (options.math == "auto" || options.math == "f32")
+    return std::string("f32");
+  return unsupported("--math " + options.math + ": products are computed in f32 so far");
+}
+
+/// The tiles of a level with 32 registers; the emitter takes any.
+PipelineOptions cudaPipeline(const codegen::CudaTarget &, const std::string &math) { return {32, pageTokens}; }
+
+/// Plans and compiles the kernels of one CPU level.
+Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options,
+                                         const std::string &level, Modules &modules) {
+  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(hostPipeline(level), level));
+  codegen::HostOptions host;
+  host.lowering.symbols = codegen::symbolOrder();
+  host.lowering.pageTokens = pageTokens;
+  host.lowering.pageStride = codegen::pageStride(*module);
+  host.dumpKernelsTo = options.dumpKernelsTo;
+  FUSEC_ASSIGN_OR_RETURN(auto kernels,
+                         codegen::compileHost(*module, level, options.output / "kernels" / (level + ".so"), host));
+  codegen::TargetPlan target{level, *module, std::move(kernels), TargetKind::Host, {}};
+  modules.push_back(std::move(module));
+  return target;
+}
+
+/// Plans and compiles the kernels of one CUDA target; `progress` runs from 0 to 1.
+Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const CompileOptions &options,
+                                              const codegen::CudaTarget &target,
+                                              const std::function<void(double)> &progress, Modules &modules) {
+  const std::string name(target.name);
+  FUSEC_ASSIGN_OR_RETURN(std::string math, mathOf(options));
+  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(cudaPipeline(target, math), name));
+  codegen::CudaOptions cuda;
+  cuda.emit.symbols = codegen::symbolOrder();
+  cuda.emit.pageTokens = pageTokens;
+  cuda.emit.pageStride = codegen::pageStride(*module);
+  cuda.compiler.nvrtc.library = options.nvrtc;
+  cuda.compiler.cache = options.kernelCache;
+  cuda.compiler.dumpTo = options.dumpKernelsTo;
+  cuda.compiler.progress = [&](size_t done, size_t all) {
+    progress(static_cast<double>(done) / static_cast<double>(all));
+  };
+  const fs::path folder = options.output / "kernels" / name;
+  FUSEC_RETURN_IF_ERROR(makeDirectory(folder));
+  FUSEC_ASSIGN_OR_RETURN(auto kernels, codegen::compileCuda(*module, target, folder, cuda));
+  codegen::TargetPlan plan{name, *module, std::move(kernels), TargetKind::Cuda, math};
+  modules.push_back(std::move(module));
+  return plan;
+}
+
+} // namespace
+
+Result<PipelineOptions> firstPipeline(const CompileOptions &options) {
+  FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
+  if (choice.kind == TargetKind::Host)
+    return hostPipeline(levelsOf(options).front());
+  FUSEC_ASSIGN_OR_RETURN(std::string math, mathOf(options));
+  return cudaPipeline(*choice.cuda.front(), math);
+}
+
+Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation, const CompileOptions &options,
+                                                        Modules &modules) {
+  FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
+  FUSEC_RETURN_IF_ERROR(makeDirectory(options.output / "kernels"));
+  if (!options.dumpKernelsTo.empty())
+    FUSEC_RETURN_IF_ERROR(makeDirectory(options.dumpKernelsTo));
+  std::vector<codegen::TargetPlan> targets;
+  const bool isHost = choice.kind == TargetKind::Host;
+  const std::vector<std::string> levels = isHost ? levelsOf(options) : std::vector<std::string>();
+  const size_t count = isHost ? levels.size() : choice.cuda.size();
+  for (size_t i = 0; i < count; ++i) {
+    auto progress = [&, i](double part) {
+      report(options, (static_cast<double>(i) + part) / static_cast<double>(count));
+    };
+    progress(0);
+    FUSEC_ASSIGN_OR_RETURN(codegen::TargetPlan target,
+                           isHost ? compileLevel(compilation, options, levels[i], modules)
+                                  : compileCudaTarget(compilation, options, *choice.cuda[i], progress, modules));
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+} // namespace fusec
