@@ -3,8 +3,9 @@
 #   lit-22 -v --param build=build test/ir/fuse/ops.mlir
 #
 # Tools are found through PATH: `fusec` of the build, `FileCheck` and `not` of LLVM 22.
-# Features (for REQUIRES): avx2, avx512, smollm2 (a real model; then %smollm2 is its GGUF) and
+# Features (for REQUIRES): avx2, avx512, nvrtc (CUDA's compiler), smollm2 (a real model; then %smollm2 is its GGUF) and
 # stories (the tiny model stories260K; then %stories is its GGUF).
+import ctypes
 import os
 
 import lit.formats
@@ -35,6 +36,16 @@ def cpu_flags():
         return set()
 
 
+def loads(library):
+    try:
+        ctypes.CDLL(library)
+        return True
+    except OSError:
+        return False
+
+
+nvrtc_places = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"]
+
 level_needs = {
     "avx2": {"avx2", "fma", "f16c"},
     "avx512": {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq"},
@@ -42,6 +53,13 @@ level_needs = {
 for level, needs in level_needs.items():
     if needs <= cpu_flags():
         config.available_features.add(level)
+
+# NVRTC, where fusec looks for it.
+nvrtc = os.environ.get("FUSEC_NVRTC", "")
+if nvrtc:
+    config.environment["FUSEC_NVRTC"] = nvrtc
+if any(loads(name) for name in ([nvrtc] if nvrtc else nvrtc_places)):
+    config.available_features.add("nvrtc")
 
 smollm2 = os.environ.get("FUSEC_SMOLLM2", "")
 if os.path.isfile(smollm2):

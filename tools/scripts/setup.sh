@@ -4,6 +4,10 @@
 #
 #   tools/scripts/setup.sh          install what is missing
 #   tools/scripts/setup.sh --list   print the package names, one a line
+#   tools/scripts/setup.sh --nvrtc  also put NVRTC, CUDA's compiler, into .cache/nvrtc and print how to use it
+#
+# Nothing of CUDA is needed to build or to test; tests of CUDA kernels skip without NVRTC. A CUDA toolkit in
+# /usr/local/cuda is found by itself; --nvrtc takes the library alone from PyPI (220 MB, no root).
 set -euo pipefail
 
 packages=(
@@ -25,6 +29,15 @@ fi
 if ! command -v dpkg-query >/dev/null; then
   echo "setup: this is not a Debian system; please install the equivalents of: ${packages[*]}" >&2
   exit 1
+fi
+
+if [[ "${1:-}" == --nvrtc ]]; then
+  cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+  [[ -d .cache/nvrtc/venv ]] || python3 -m venv .cache/nvrtc/venv
+  .cache/nvrtc/venv/bin/pip install -q --no-deps 'nvidia-cuda-nvrtc==13.0.*'
+  library=$(find "$PWD/.cache/nvrtc" -name 'libnvrtc.so.13' -print -quit)
+  echo "setup: export FUSEC_NVRTC=$library"
+  exit 0
 fi
 
 missing=()
