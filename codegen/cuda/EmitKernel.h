@@ -31,14 +31,13 @@
 namespace fusec::codegen {
 
 struct CudaEmitOptions {
-  std::vector<std::string> symbols;      ///< Size symbols in the order of `sizes`.
-  int64_t pageTokens = 64;               ///< Positions per cache page; extents of paged dimensions are multiples of it.
-  int64_t pageStride = 0;                ///< Bytes from a cache's page to its next; 0 = its pages lie side by side.
-  int64_t sharedBytesPerBlock = 166912;  ///< The most shared memory a block of the target may ask for (sm_80: 163 KiB).
-  std::vector<std::string> bufferNames;  ///< What the plan calls the kernel's buffers, or empty.
-  std::vector<std::string> implements;   ///< Names of the model's operations, for the header, or empty.
+  std::vector<std::string> symbols;     ///< Size symbols in the order of `sizes`.
+  int64_t pageTokens = 64;              ///< Positions per cache page; extents of paged dimensions are multiples of it.
+  int64_t pageStride = 0;               ///< Bytes from a cache's page to its next; 0 = its pages lie side by side.
+  int64_t sharedBytesPerBlock = 166912; ///< The most shared memory a block of the target may ask for (sm_80: 163 KiB).
+  std::vector<std::string> bufferNames; ///< What the plan calls the kernel's buffers, or empty.
+  std::vector<std::string> implements;  ///< Names of the model's operations, for the header, or empty.
 };
-
 
 /// Unsupported names the kernel and the operation; ResourceExhausted names the shared memory needed and there.
 Result<CudaKernelText> emitCudaKernel(tile::KernelOp kernel, const CudaEmitOptions &options);

@@ -1,0 +1,139 @@
+//===- Barriers.cpp --------------------------------------------------------===//
+#include "codegen/cuda/Barriers.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fusec::tile;
+
+namespace fusec::codegen {
+
+namespace {
+
+/// What threads may have done since the last barrier: buffers read, buffers written with the op that did. One op
+/// writes an element once, also in a loop, so it need not wait for itself.
+struct Pending {
+  llvm::SmallDenseSet<Value> reads;
+  llvm::SmallDenseSet<std::pair<Value, Operation *>> writes;
+  size_t size() const { return reads.size() + writes.size(); }
+  void merge(const Pending &other) {
+    reads.insert(other.reads.begin(), other.reads.end());
+    writes.insert(other.writes.begin(), other.writes.end());
+  }
+};
+
+class BarrierFinder {
+public:
+  explicit BarrierFinder(KernelOp kernel) {
+    kernel.walk([&](StoreOp op) { stored.insert(op.getBuffer()); });
+    walk(kernel.getBody().front());
+  }
+  llvm::DenseSet<Operation *> barriers;
+
+private:
+  void walk(Block &block) {
+    for (Operation &op : block)
+      visit(op);
+  }
+
+  void visit(Operation &op) {
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      if (!isLazy(load))
+        read(op, load.getBuffer());
+    } else if (auto dot = dyn_cast<DotOp>(op)) {
+      for (Value operand : {dot.getLhs(), dot.getRhs()})
+        if (auto load = operand.getDefiningOp<LoadOp>(); load && isLazy(load))
+          read(op, load.getBuffer());
+    } else if (auto store = dyn_cast<StoreOp>(op)) {
+      write(op, store.getBuffer());
+    } else if (isa<scf::ForOp>(op)) {
+      visitLoop(op);
+    } else if (isa<scf::IfOp>(op)) {
+      visitBranches(op);
+    }
+  }
+
+  void read(Operation &op, Value buffer) {
+    if (!stored.contains(buffer))
+      return;
+    if (isWritten(buffer, nullptr))
+      waitBefore(op);
+    pending.reads.insert(buffer);
+  }
+
+  void write(Operation &op, Value buffer) {
+    if (isWritten(buffer, &op) || pending.reads.contains(buffer))
+      waitBefore(op);
+    pending.writes.insert({buffer, &op});
+  }
+
+  /// True if something in `op` touches what is pending.
+  bool conflicts(Operation &op) {
+    bool found = false;
+    op.walk([&](LoadOp load) { found |= isWritten(load.getBuffer(), nullptr); });
+    op.walk([&](StoreOp store) {
+      found |= isWritten(store.getBuffer(), store) || pending.reads.contains(store.getBuffer());
+    });
+    return found;
+  }
+
+  bool isWritten(Value buffer, Operation *except) {
+    return llvm::any_of(pending.writes, [&](auto &write) { return write.first == buffer && write.second != except; });
+  }
+
+  void waitBefore(Operation &op) {
+    barriers.insert(&op);
+    pending = {};
+  }
+
+  /// An iteration follows what comes before the loop or another iteration; the loop may also run no iteration.
+  void visitLoop(Operation &op) {
+    if (conflicts(op)) // once before the loop, not in every iteration
+      waitBefore(op);
+    Pending entry = pending;
+    for (size_t before = ~size_t(0); before != entry.size();) {
+      before = entry.size();
+      pending = entry;
+      walk(op.getRegion(0).front());
+      entry.merge(pending);
+    }
+    pending = entry;
+  }
+
+  void visitBranches(Operation &op) {
+    Pending entry = pending, exit;
+    for (Region &region : op.getRegions()) {
+      pending = entry;
+      if (!region.empty())
+        walk(region.front());
+      exit.merge(pending);
+    }
+    pending = exit;
+  }
+
+  llvm::SmallDenseSet<Value> stored;
+  Pending pending;
+};
+
+} // namespace
+
+bool isLazy(LoadOp op) {
+  if (op->use_empty())
+    return true;
+  Operation *last = op;
+  for (Operation *user : op->getUsers()) {
+    auto dot = dyn_cast<DotOp>(user);
+    if (!dot || user->getBlock() != op->getBlock() || dot.getAcc() == op.getResult())
+      return false;
+    if (last->isBeforeInBlock(user))
+      last = user;
+  }
+  for (Operation *between = op->getNextNode(); between != last; between = between->getNextNode())
+    if (isa<StoreOp>(between) || between->getNumRegions() != 0)
+      return false;
+  return true;
+}
+
+llvm::DenseSet<Operation *> findBarriers(KernelOp kernel) { return BarrierFinder(kernel).barriers; }
+
+} // namespace fusec::codegen

@@ -1,0 +1,271 @@
+//===- EmitMap.cpp - elementwise chains on tiles ---------------------------===//
+//
+// An elementwise op whose only readers belong to one later elementwise op of the
+// same shape is part of that op's lambda: a chain of ops becomes one `map` of
+// scalar code. Broadcasts, constants and tile.index cost nothing and are written
+// into every lambda that reads them.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/KernelPrinter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace fusec::tile;
+
+namespace fusec::codegen {
+
+TileShape KernelPrinter::shapeOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || vector.getRank() == 0)
+    return {};
+  int64_t lanes = vector.getDimSize(vector.getRank() - 1);
+  return {vector.getNumElements() / lanes, lanes};
+}
+
+std::string KernelPrinter::shapeText(TileShape shape) const {
+  return "<" + std::to_string(shape.rows) + ", " + std::to_string(shape.lanes) + ", L>";
+}
+
+std::string KernelPrinter::tileType(Type type) {
+  TileShape shape = shapeOf(type);
+  return "Tile<" + cType(getElementTypeOrSelf(type)) + ", " + std::to_string(shape.rows) + ", " +
+         std::to_string(shape.lanes) + ", L>";
+}
+
+//===----------------------------------------------------------------------===//
+// What belongs together
+//===----------------------------------------------------------------------===//
+
+/// Values that are written again wherever they are read.
+static bool isFree(Operation *op) {
+  return isa<vector::BroadcastOp, vector::ShapeCastOp, IndexOp, arith::ConstantOp>(op);
+}
+
+static bool isElementwise(Operation *op) {
+  return op->getNumResults() == 1 && isa<VectorType>(op->getResult(0).getType()) && op->getNumRegions() == 0 &&
+         (isFree(op) || isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+}
+
+void KernelPrinter::findClusters(Block &block) {
+  for (Operation &op : llvm::reverse(block)) {
+    if (!isElementwise(&op))
+      continue;
+    Operation *root = nullptr;
+    bool joins = !op.use_empty(), readAsTile = false;
+    for (Operation *user : op.getUsers()) {
+      bool sameBlock = user->getBlock() == &block;
+      readAsTile |= !isElementwise(user);
+      Operation *userRoot = sameBlock && isElementwise(user) && !isFree(user) ? clusterRoot.lookup(user) : nullptr;
+      joins &= userRoot && (!root || root == userRoot);
+      root = userRoot;
+    }
+    joins &= root && shapeOf(op.getResult(0).getType()) == shapeOf(root->getResult(0).getType());
+    if (isFree(&op))
+      clusterRoot[&op] = readAsTile && !isa<arith::ConstantOp>(op) ? &op : nullptr;
+    else
+      clusterRoot[&op] = joins ? root : &op;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// One lambda
+//===----------------------------------------------------------------------===//
+
+/// A lambda under construction.
+struct KernelPrinter::Cluster {
+  TileShape shape;
+  LambdaText lambda;
+  std::vector<std::string> tiles;     ///< Arguments of the map, one per parameter of the lambda.
+  llvm::DenseMap<Value, CExpr> known; ///< Ops of the chain.
+  bool usesPlace = false;             ///< Names row or col.
+};
+
+static std::string tableText(DenseElementsAttr dense, llvm::function_ref<std::string(Attribute)> literal) {
+  std::vector<std::string> elements;
+  for (Attribute value : dense.getValues<Attribute>())
+    elements.push_back(literal(value));
+  return "{" + llvm::join(elements, ", ") + "}";
+}
+
+/// The element of `value` that goes with the lambda's element; `row` and `col` say whether it varies along them.
+CExpr KernelPrinter::inCluster(Cluster &c, Value value, bool row, bool col) {
+  if (auto known = c.known.find(value); known != c.known.end())
+    return known->second;
+  if (!isTile(value))
+    return scalar(value);
+  TileShape shape = shapeOf(value.getType());
+  row &= shape.rows > 1;
+  col &= shape.lanes > 1;
+  Operation *op = value.getDefiningOp();
+  auto place = [&](bool varies, const char *name) {
+    c.usesPlace |= varies;
+    return varies ? std::string(name) : std::string("0");
+  };
+  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op)) {
+    auto dense = cast<DenseElementsAttr>(constant.getValue());
+    Type type = dense.getElementType();
+    if (dense.isSplat())
+      return literal(type, dense.getSplatValue<Attribute>());
+    std::string table = fresh("table");
+    c.lambda.statements.push_back("constexpr " + cType(type) + " " + table +
+                                  "[] = " + tableText(dense, [&](Attribute a) { return literal(type, a).text; }) + ";");
+    IndexExpr at = IndexExpr::variable({place(row, "row")}).times(shape.lanes);
+    if (!row)
+      at = IndexExpr::constant(0);
+    if (col)
+      at = at.plus(IndexExpr::variable({place(col, "col")}));
+    return {table + "[" + at.text() + "]"};
+  }
+  if (auto index = dyn_cast_or_null<IndexOp>(op)) {
+    auto type = cast<VectorType>(index.getType());
+    bool alongLanes = static_cast<int64_t>(index.getDim()) == type.getRank() - 1;
+    IndexExpr at = this->index(index.getBase());
+    if (alongLanes ? col : row)
+      at = at.plus(IndexExpr::variable({alongLanes ? place(col, "col") : place(row, "row")}));
+    return wideIndices ? CExpr{"static_cast<int>(" + at.text() + ")"} : at.expr();
+  }
+  if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op))
+    return inCluster(c, broadcast.getSource(), row, col);
+  if (auto cast = dyn_cast_or_null<vector::ShapeCastOp>(op); cast && shapeOf(cast.getSource().getType()) == shape)
+    return inCluster(c, cast.getSource(), row, col);
+  std::string tile = tileName(value);
+  auto at = llvm::find(c.tiles, tile);
+  if (at == c.tiles.end()) {
+    c.tiles.push_back(tile);
+    c.lambda.parameters.push_back(cType(getElementTypeOrSelf(value.getType())) + " " + tile);
+  }
+  return {tile};
+}
+
+/// The loop variable that `root` is the next value of, if nothing printed later reads the present one.
+std::string KernelPrinter::assignsTo(Operation &root) {
+  auto loop = dyn_cast<scf::ForOp>(root.getParentOp());
+  auto yield = root.hasOneUse() ? dyn_cast<scf::YieldOp>(*root.user_begin()) : scf::YieldOp();
+  if (!loop || !yield || yield->getBlock() != root.getBlock() || yield->getBlock() != loop.getBody())
+    return "";
+  Value carried = loop.getRegionIterArgs()[root.use_begin()->getOperandNumber()];
+  for (Operation *user : carried.getUsers()) {
+    Operation *here = loop.getBody()->findAncestorOpInBlock(*user);
+    Operation *printed = clusterRoot.lookup(here); // elementwise ops are printed with their root
+    if (!printed && isFree(here))
+      return ""; // printed with every reader
+    if (printed && printed != here)
+      here = printed;
+    if (here != &root && !here->isBeforeInBlock(&root))
+      return "";
+  }
+  return values.lookup(carried).text;
+}
+
+void KernelPrinter::emitMap(Operation &root) {
+  if (auto cast = dyn_cast<vector::ShapeCastOp>(root);
+      cast && !(shapeOf(cast.getSource().getType()) == shapeOf(cast.getType()))) {
+    fail(&root, "changes rows and lanes");
+    return;
+  }
+  Cluster c;
+  c.shape = shapeOf(root.getResult(0).getType());
+  for (Operation &op : *root.getBlock()) {
+    if (isFree(&op) || clusterRoot.lookup(&op) != &root)
+      continue;
+    SmallVector<CExpr> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(inCluster(c, operand, true, true));
+    std::optional<CExpr> result = lane(op, operands);
+    if (!result) {
+      fail(&op, "has no CUDA lowering");
+      return;
+    }
+    Value value = op.getResult(0);
+    constexpr size_t longest = 72;
+    bool isCompared = value.hasOneUse() && isa<arith::CmpFOp>(*value.user_begin());
+    if (&op != &root && (!value.hasOneUse() || result->text.size() > longest || isCompared)) {
+      std::string name = fresh(nameFor(value));
+      c.lambda.statements.push_back("const " + cType(getElementTypeOrSelf(value.getType())) + " " + name + " = " +
+                                    result->text + ";");
+      result = CExpr{name};
+    }
+    c.known[value] = *result;
+  }
+  if (isFree(&root))
+    c.known[root.getResult(0)] = inCluster(c, root.getResult(0), true, true);
+  c.lambda.result = c.known[root.getResult(0)].text;
+  // Literals may have another type than the tile.
+  Type type = getElementTypeOrSelf(root.getResult(0).getType());
+  if (c.tiles.empty() && type.isInteger() && !type.isInteger(1))
+    c.lambda.result = "static_cast<" + cType(type) + ">(" + c.lambda.result + ")";
+  if (c.usesPlace) {
+    c.lambda.parameters.insert(c.lambda.parameters.begin(), {"int row", "int col"});
+  }
+  std::string carrier = assignsTo(root);
+  std::string name = carrier.empty() ? fresh(nameFor(root.getResult(0))) : carrier;
+  bool isCarried = root.hasOneUse() && (isa<scf::ForOp>(*root.user_begin()) || isa<DotOp>(*root.user_begin()));
+  if (isCarried)
+    variables.insert(name);
+  std::string tiles = c.tiles.empty() ? "" : ", " + llvm::join(c.tiles, ", ");
+  emitLocation(root);
+  bind(root.getResult(0), {name});
+  std::string declared = !carrier.empty() ? "" : isCarried ? "auto " : "const auto ";
+  out->call(declared + name + " = " + (c.usesPlace || c.tiles.empty() ? "mapAt" : "map") + shapeText(c.shape) + "(",
+            {c.lambda}, tiles + ");");
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles as operands
+//===----------------------------------------------------------------------===//
+
+/// A tile as an argument of anything but an elementwise op: a variable, or a constant written out.
+std::string KernelPrinter::tileName(Value value) {
+  if (auto known = values.find(value); known != values.end())
+    return known->second.text;
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  if (!constant) {
+    fail(value.getDefiningOp() ? value.getDefiningOp() : kernel.getOperation(), "uses a tile that was not computed");
+    return "0";
+  }
+  auto dense = cast<DenseElementsAttr>(constant.getValue());
+  if (dense.isSplat()) {
+    Type type = dense.getElementType();
+    TileShape shape = shapeOf(value.getType());
+    return "splat<" + cType(type) + ", " + std::to_string(shape.rows) + ", " + std::to_string(shape.lanes) + ", L>(" +
+           literal(type, dense.getSplatValue<Attribute>()).text + ")";
+  }
+  Cluster c;
+  c.shape = shapeOf(value.getType());
+  c.lambda.result = inCluster(c, value, true, true).text;
+  c.lambda.parameters = {"int row", "int col"};
+  std::string name = fresh("constants");
+  out->call("const auto " + name + " = mapAt" + shapeText(c.shape) + "(", {c.lambda}, ");");
+  return name;
+}
+
+void KernelPrinter::emitExtract(vector::ExtractOp op) {
+  TileShape to = shapeOf(op.getType());
+  auto from = cast<VectorType>(op.getSource().getType());
+  ArrayRef<int64_t> at = op.getStaticPosition();
+  if (op.hasDynamicPosition() || at.empty() || from.getRank() > 2) {
+    fail(op, "has no CUDA lowering");
+    return;
+  }
+  emitLocation(*op);
+  std::string source = tileName(op.getSource());
+  if (isa<VectorType>(op.getType())) {
+    std::string name = fresh(nameFor(op));
+    out->line("const auto " + name + " = rowOf<" + std::to_string(at[0]) + ">(" + source + ");");
+    return bind(op, {name});
+  }
+  int64_t row = at.size() == 2 ? at[0] : 0, col = at.back();
+  if (shapeOf(from).lanes > 1)
+    needExchange(8);
+  std::string name = fresh(nameFor(op));
+  std::string exchange = shapeOf(from).lanes > 1 ? "exchange, " : "";
+  out->line("const " + cType(op.getType()) + " " + name + " = elementOf<" + std::to_string(row) + ", " +
+            std::to_string(col) + ">(" + exchange + source + ");");
+  bind(op, {name});
+  (void)to;
+}
+
+} // namespace fusec::codegen

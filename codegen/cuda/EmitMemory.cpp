@@ -1,0 +1,279 @@
+//===- EmitMemory.cpp - tile.load and tile.store ---------------------------===//
+//
+// A load is a lambda (row, col) that gives an element. Lanes outside a buffer
+// read nothing and give zero; a lane outside a cache reads one inside. Stores
+// skip what lies outside. Where all lanes of an access lie in one cache page, the
+// page is looked up once, before it.
+//
+// Offsets are int, except in buffers that may have 2^31 elements or more.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/KernelPrinter.h"
+
+#include "codegen/cuda/Barriers.h"
+#include "runtime/schema/PanelLayout.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace fusec::tile;
+using fusec::fuse::Dim;
+
+namespace fusec::codegen {
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+MemoryAccess KernelPrinter::access(Operation *op, Value buffer, ValueRange indices, AffineMap map, Value pages,
+                                   Type value) {
+  MemoryAccess a{op, buffers[buffer], {}, map, {}, 0, getElementTypeOrSelf(value)};
+  if (pages)
+    a.pages = buffers[pages];
+  for (Value i : indices)
+    a.indices.push_back(index(i));
+  if (auto vector = dyn_cast<VectorType>(value))
+    a.rank = vector.getRank();
+  return a;
+}
+
+MemoryAccess KernelPrinter::access(LoadOp op) {
+  return access(op, op.getBuffer(), op.getIndices(), op.getMap(), op.getPages(), op.getType());
+}
+MemoryAccess KernelPrinter::access(StoreOp op) {
+  return access(op, op.getBuffer(), op.getIndices(), op.getMap(), op.getPages(), op.getValue().getType());
+}
+
+static bool isBelow(const IndexExpr &index, const Dim &dim) {
+  if (dim.isStatic())
+    return index.max && *index.max < dim.size;
+  return index.symbol == dim.symbol && index.margin >= 1;
+}
+static bool isNonNegative(const IndexExpr &index) { return index.min && *index.min >= 0; }
+
+/// What an index must fulfil to lie in [0, extent); empty when it provably does.
+static std::string condition(const IndexExpr &index, const Dim &dim, const IndexExpr &extent) {
+  bool below = isBelow(index, dim), nonNegative = isNonNegative(index);
+  if (below && nonNegative)
+    return "";
+  if (below)
+    return index.expr().in(Binding::Shift) + " >= 0";
+  if (nonNegative)
+    return index.expr().in(Binding::Shift) + " < " + extent.expr().in(Binding::Shift);
+  return "inside(" + index.text() + ", " + extent.text() + ")";
+}
+
+/// The index along one lane dimension, with its range.
+static IndexExpr laneIndex(const std::string &name, int64_t extent) {
+  if (extent == 1)
+    return IndexExpr::constant(0);
+  IndexExpr v = IndexExpr::variable({name});
+  v.min = 0;
+  v.max = extent - 1;
+  v.perLane = true;
+  return v;
+}
+
+MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, bool isStore) {
+  SmallVector<IndexExpr> dims = a.indices, at;
+  if (a.rank >= 2)
+    dims[dims.size() - 2] = dims[dims.size() - 2].plus(row);
+  if (a.rank >= 1)
+    dims.back() = dims.back().plus(col);
+  MemoryPlace result;
+  for (auto [r, expr] : llvm::enumerate(a.map.getResults())) {
+    std::optional<IndexExpr> index = IndexExpr::evaluate(expr, dims);
+    if (!index) {
+      fail(a.op, "an index map is not affine");
+      return result;
+    }
+    at.push_back(*index);
+    const Dim &dim = a.buffer.type.getDims()[r];
+    bool isLookedUp = a.buffer.type.isPaged() && r < 2 && !isStore; // pagedElement() forces these into the table
+    std::string needed = isLookedUp ? "" : condition(*index, dim, extent(dim));
+    if (!needed.empty())
+      result.conditions.push_back(needed);
+  }
+  if (a.buffer.type.getLayout() == Layout::Panel)
+    result.element = panelElement(a, at);
+  else if (a.buffer.type.isPaged())
+    result.element = pagedElement(a, at, isStore);
+  else
+    result.element = rowsElement(a, at);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+/// `x[(token * 9 + head) * 64 + col]`.
+CExpr KernelPrinter::rowsElement(const MemoryAccess &a, ArrayRef<IndexExpr> at) {
+  ArrayRef<Dim> dims = a.buffer.type.getDims();
+  constexpr double most = 1 << 20, limit = 1u << 31; // what a size may reach, and an int
+  double elements = 1;
+  for (const Dim &dim : dims)
+    elements *= dim.isStatic() ? static_cast<double>(dim.size) : most;
+  bool isWide = elements >= limit && !wideIndices && dims.size() > 1;
+  IndexExpr offset = IndexExpr::constant(0);
+  for (auto [r, index] : llvm::enumerate(at)) {
+    if (r > 0)
+      offset = offset.times(extent(dims[r]));
+    IndexExpr term = index;
+    if (r == 0 && isWide && !index.isConstant())
+      term = IndexExpr::variable({"static_cast<long long>(" + index.text() + ")"});
+    offset = offset.plus(term);
+  }
+  return {a.buffer.name + "[" + offset.text() + "]"};
+}
+
+/// `weights.value<16>(column + col, k, step)`: the run of k from an aligned start is said as such.
+CExpr KernelPrinter::panelElement(const MemoryAccess &a, ArrayRef<IndexExpr> at) {
+  ArrayRef<Dim> dims = a.buffer.type.getDims();
+  if (!dims[0].isStatic() || !dims[1].isStatic() || !a.element.isF32()) {
+    fail(a.op, "packed weights are static matrices of f32");
+    return {"0"};
+  }
+  const IndexExpr &n = at[0], &k = at[1];
+  constexpr int64_t longestRun = 256;
+  for (const auto &split : k.splits) {
+    int64_t aligned = split->coarse.alignment(longestRun);
+    int64_t run = aligned == 0 ? longestRun : aligned & -aligned;
+    if (run > *split->fine.max && !split->coarse.perLane && split->fine.perLane)
+      return {a.buffer.name + ".value<" + std::to_string(run) + ">(" + n.text() + ", " + split->coarse.text() + ", " +
+              split->fine.text() + ")"};
+  }
+  return {a.buffer.name + ".value(" + n.text() + ", " + k.text() + ")"};
+}
+
+/// `keysPage[(head * 64 + step) * 64 + col]`, with the page looked up before where all lanes share it.
+CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at, bool isStore) {
+  ArrayRef<Dim> dims = a.buffer.type.getDims(), table = a.pages.type.getDims();
+  if (!dims[2].isStatic() || !dims[3].isStatic()) {
+    fail(a.op, "a cache has a static number of heads and channels");
+    return {"0"};
+  }
+  int64_t heads = dims[2].size, channels = dims[3].size, tokens = options.pageTokens;
+  IndexExpr sequence = at[0], block = at[1].floorDiv(tokens), slot = at[1].modulo(tokens);
+  auto forced = [&](const IndexExpr &index, const Dim &dim, bool isInside) {
+    if (isInside || isStore) // stores test instead
+      return index;
+    IndexExpr last = extent(dim, 1);
+    IndexExpr r = IndexExpr::variable(
+        {(isNonNegative(index) ? "smaller(" : "clamped(") + index.text() + ", " + last.text() + ")"});
+    r.perLane = index.perLane;
+    return r;
+  };
+  sequence = forced(sequence, dims[0], isNonNegative(sequence) && isBelow(sequence, dims[0]));
+  block = forced(block, table[1], isNonNegative(at[1]) && isBelow(at[1], dims[1]));
+  IndexExpr entry = sequence.times(extent(table[1])).plus(block);
+  int64_t stride =
+      options.pageStride ? options.pageStride : heads * channels * tokens * a.buffer.type.getElementBytes();
+  std::string lookup =
+      "page(" + a.buffer.name + ", " + a.pages.name + "[" + entry.text() + "], " + std::to_string(stride) + ")";
+  if (!entry.perLane && !isStore) {
+    auto known = llvm::find_if(pageLookups, [&](auto &p) { return p.first == lookup; });
+    if (known == pageLookups.end()) {
+      std::string name = fresh(a.buffer.name + "Page");
+      out->line("const auto *" + name + " = " + lookup + ";");
+      known = pageLookups.insert(pageLookups.end(), {lookup, name});
+    }
+    lookup = known->second;
+  }
+  bool isK = a.buffer.type.getLayout() == Layout::PagedK;
+  IndexExpr inHead = isK ? at[3].times(tokens).plus(slot) : slot.times(channels).plus(at[3]);
+  IndexExpr offset = isK ? at[2].times(channels).plus(at[3]).times(tokens).plus(slot)
+                         : at[2].times(tokens).plus(slot).times(channels).plus(at[3]);
+  return {lookup + "[" + offset.text() + "]"};
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// The element where it exists, else zero.
+std::string KernelPrinter::guarded(const MemoryPlace &place, Type element) {
+  if (place.conditions.empty())
+    return place.element.text;
+  std::string zero = element.isF64()                 ? "0.0"
+                     : element.isF32()               ? "0.0f"
+                     : isa<FloatType>(element)       ? cType(element) + "(0.0f)"
+                     : element.isInteger(1)          ? "false"
+                     : element.isSignlessInteger(32) ? "0"
+                                                     : "static_cast<" + cType(element) + ">(0)";
+  return llvm::join(place.conditions, " && ") + " ? " + place.element.text + " : " + zero;
+}
+
+LambdaText KernelPrinter::loadText(const MemoryAccess &a, const std::string &row, const std::string &col,
+                                   TileShape shape) {
+  MemoryPlace at = place(a, laneIndex(row, shape.rows), laneIndex(col, shape.lanes), false);
+  LambdaText lambda;
+  lambda.parameters = {"int " + row, "int " + col};
+  lambda.result = guarded(at, a.element);
+  return lambda;
+}
+
+void KernelPrinter::emitLoad(LoadOp op) {
+  auto type = cast<BufferType>(op.getBuffer().getType());
+  bool isBlocks = type.getStorage() && info(*type.getStorage()).blockElements > 1;
+  if (isBlocks && type.getLayout() != Layout::Panel) {
+    fail(op, "block storage needs the panel layout");
+    return;
+  }
+  if (isLazy(op))
+    return;
+  emitLocation(*op);
+  MemoryAccess a = access(op);
+  TileShape shape = shapeOf(op.getType());
+  std::string element = cType(a.element), name = fresh(nameFor(op));
+  if (!isTile(op)) {
+    IndexExpr zero = IndexExpr::constant(0);
+    out->line("const " + element + " " + name + " = " + guarded(place(a, zero, zero, false), a.element) + ";");
+    return bind(op, {name});
+  }
+  LambdaText lambda = loadText(a, "row", "col", shape);
+  Operation *user = op->hasOneUse() ? *op->user_begin() : nullptr;
+  bool isCarried = user && isa<scf::ForOp, DotOp>(user);
+  if (isCarried)
+    variables.insert(name);
+  out->call((isCarried ? "auto " : "const auto ") + name + " = load<" + element + ", " + std::to_string(shape.rows) +
+                ", " + std::to_string(shape.lanes) + ", L>(",
+            {lambda}, ");");
+  bind(op, {name});
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+void KernelPrinter::emitStore(StoreOp op) {
+  emitLocation(*op);
+  MemoryAccess a = access(op);
+  TileShape shape = shapeOf(op.getValue().getType());
+  bool isScalar = !isTile(op.getValue());
+  std::string value = isScalar ? scalar(op.getValue()).text : "value";
+  if (a.buffer.type.getStorage()) {
+    StorageType storage = *a.buffer.type.getStorage();
+    if (storage != StorageType::F32)
+      value = (storage == StorageType::F16 ? "Half(" : "Bfloat(") + value + ")";
+  }
+  MemoryPlace at = place(a, laneIndex("row", shape.rows), laneIndex("col", shape.lanes), true);
+  std::string assignment = at.element.text + " = " + value + ";";
+  std::vector<std::string> conditions = at.conditions;
+  if (isScalar)
+    conditions.insert(conditions.begin(), "threadIdx.x == 0");
+  if (isScalar) {
+    out->line("if (" + llvm::join(conditions, " && ") + ")");
+    out->line("  " + assignment);
+    return;
+  }
+  LambdaText lambda;
+  lambda.parameters = {"int row", "int col", cType(a.element) + " value"};
+  if (conditions.empty())
+    lambda.statements = {assignment};
+  else
+    lambda.statements = {"if (" + llvm::join(conditions, " && ") + ")", "  " + assignment};
+  out->call("store(" + tileName(op.getValue()) + ", ", {lambda}, ");");
+}
+
+} // namespace fusec::codegen

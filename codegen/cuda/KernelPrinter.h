@@ -1,0 +1,186 @@
+//===- KernelPrinter.h - the text of one kernel ----------------------------===//
+//
+// Prints a tile kernel op by op. Tiles become variables of type Tile<T, M, N, L>,
+// scalars and indices plain C variables; chains of elementwise ops become one
+// lambda. The class is the state of one emission; its parts are grouped by file:
+//
+//   KernelPrinter.cpp  frame, grid, header comment, regions and loops
+//   EmitIndex.cpp      index values and sizes
+//   EmitScalar.cpp     arith and math as C expressions; scalar ops
+//   EmitMap.cpp        elementwise chains on tiles
+//   EmitMemory.cpp     tile.load and tile.store through affine maps
+//   EmitDot.cpp        tile.dot on the SIMT units; EmitMma.cpp on tensor cores
+//   EmitReduce.cpp     tile.reduce
+//
+// Errors are sticky: the first one is kept, printing goes on.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cuda/EmitKernel.h"
+#include "codegen/cuda/IndexExpr.h"
+#include "codegen/cuda/SourceText.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <set>
+
+namespace fusec::codegen {
+
+/// M rows of N lanes; a vector of rank 1 is one row.
+struct TileShape {
+  int64_t rows = 1, lanes = 1;
+  bool operator==(const TileShape &) const = default;
+};
+
+/// A buffer inside the kernel.
+struct KernelBuffer {
+  std::string name;
+  tile::BufferType type;
+  bool isScratch = false;
+};
+
+/// One tile.load or tile.store: what it touches and where element [0, 0] is.
+struct MemoryAccess {
+  mlir::Operation *op;
+  KernelBuffer buffer, pages;
+  mlir::AffineMap map;
+  llvm::SmallVector<IndexExpr> indices;
+  int64_t rank = 0; ///< Rank of the moved value.
+  mlir::Type element;
+};
+
+/// One element of an access.
+struct MemoryPlace {
+  CExpr element;                       ///< "x[token * 576 + col]", what is stored there.
+  std::vector<std::string> conditions; ///< All must hold for the place to exist.
+};
+
+/// One axis of the grid.
+struct GridAxis {
+  IndexExpr origin; ///< Of this program.
+  IndexExpr count;  ///< Programs along the axis.
+  int64_t tile = 1;
+  bool isUsed = false;
+};
+
+class KernelPrinter {
+public:
+  KernelPrinter(tile::KernelOp kernel, const CudaEmitOptions &options);
+  Result<CudaKernelText> print();
+
+private:
+  // Frame, regions and loops.
+  void nameBuffers();
+  void findAxes();
+  int chooseThreads();
+  std::string assemble();
+  std::string family();
+  void printHeader(SourceText &out);
+  void printSignature(SourceText &out);
+  void printPrologue(SourceText &out);
+  void printPrograms(SourceText &out);
+  void emitBlock(mlir::Block &block);
+  void emitOp(mlir::Operation &op);
+  void emitLocation(mlir::Operation &op);
+  void emitScratch(tile::ScratchOp op);
+  void emitFor(mlir::scf::ForOp op);
+  void emitIf(mlir::scf::IfOp op);
+  void emitYield(mlir::Operation *yield, llvm::ArrayRef<std::string> names);
+  std::string assignsTo(mlir::Operation &root);
+  std::string carry(mlir::Value init, mlir::Value result, mlir::Block *block);
+  void bindVariable(mlir::Value value, const std::string &name);
+  std::string textOf(mlir::Value value);
+
+  // Index values and sizes.
+  std::string symbolName(mlir::StringAttr symbol);
+  int64_t symbolAlignment(mlir::StringAttr symbol);
+  IndexExpr extent(const fuse::Dim &dim, int64_t minus = 0);
+  IndexExpr index(mlir::Value value);
+  IndexExpr loopCounter(mlir::scf::ForOp op, const std::string &name);
+  bool isIndexArith(mlir::Operation &op);
+  void emitIndexArith(mlir::Operation &op);
+  void emitIndexCast(mlir::Operation &op);
+  IndexExpr division(mlir::Operation &op, const IndexExpr &x, const IndexExpr &y);
+  void bindIndex(mlir::Value value, IndexExpr expr);
+  const char *indexType() const { return wideIndices ? "long long" : "int"; }
+
+  // Scalars.
+  std::string cType(mlir::Type type);
+  CExpr literal(mlir::Type type, mlir::Attribute value);
+  std::optional<CExpr> lane(mlir::Operation &op, llvm::ArrayRef<CExpr> x);
+  CExpr scalar(mlir::Value value);
+  void emitScalar(mlir::Operation &op);
+  void emitConstant(mlir::arith::ConstantOp op);
+
+  // Tiles.
+  static TileShape shapeOf(mlir::Type type);
+  static bool isTile(mlir::Value value) { return llvm::isa<mlir::VectorType>(value.getType()); }
+  std::string tileType(mlir::Type type);
+  /// "<1, 64, L>"
+  std::string shapeText(TileShape shape) const;
+  std::string tileName(mlir::Value value);
+  void findClusters(mlir::Block &block);
+  void emitMap(mlir::Operation &root);
+  struct Cluster;
+  CExpr inCluster(Cluster &cluster, mlir::Value value, bool row, bool col);
+  void emitExtract(mlir::vector::ExtractOp op);
+  void emitReduce(tile::ReduceOp op);
+  LambdaText combineText(tile::ReduceOp op);
+
+  // Memory.
+  MemoryAccess access(mlir::Operation *op, mlir::Value buffer, mlir::ValueRange indices, mlir::AffineMap map,
+                      mlir::Value pages, mlir::Type value);
+  MemoryAccess access(tile::LoadOp op);
+  MemoryAccess access(tile::StoreOp op);
+  MemoryPlace place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, bool isStore);
+  CExpr rowsElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
+  CExpr panelElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
+  CExpr pagedElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at, bool isStore);
+  std::string guarded(const MemoryPlace &place, mlir::Type element);
+  LambdaText loadText(const MemoryAccess &a, const std::string &row, const std::string &col, TileShape shape);
+  void emitLoad(tile::LoadOp op);
+  void emitStore(tile::StoreOp op);
+
+  // Products.
+  void emitDot(tile::DotOp op);
+  void emitDotOperand(mlir::Value operand, bool isLeft, mlir::Type rounded, std::vector<std::string> &arguments,
+                      std::vector<LambdaText> &lambdas);
+  bool emitMma(tile::DotOp op);
+  bool emitSpread(mlir::scf::ForOp op);
+
+  // Names and state.
+  std::string fresh(llvm::StringRef wish);
+  std::string nameFor(mlir::Value value);
+  void bind(mlir::Value value, CExpr text) { values[value] = std::move(text); }
+  void needExchange(int64_t bytes) { exchangeBytes = std::max(exchangeBytes, (bytes + 15) / 16 * 16); }
+  bool isOverwritable(mlir::Value value, mlir::Block *block);
+  void fail(mlir::Operation *op, const llvm::Twine &what);
+
+  tile::KernelOp kernel;
+  const CudaEmitOptions &options;
+  int threads;
+  bool wideIndices = false;
+  llvm::StringMap<int> usedNames;
+  llvm::MapVector<mlir::Value, KernelBuffer> buffers;
+  llvm::DenseMap<mlir::Value, CExpr> values; ///< Scalars and tiles.
+  llvm::DenseMap<mlir::Value, IndexExpr> indexValues;
+  std::set<std::string> variables; ///< Names of tiles that may be overwritten.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> clusterRoot;
+  llvm::DenseSet<mlir::Operation *> barriers;
+  std::vector<GridAxis> axes;
+  std::set<std::string> usedSymbols;
+  std::vector<std::pair<std::string, std::string>> pageLookups; ///< Expression and variable, those in scope.
+  SourceText body{1}, *out = &body;
+  std::string location;
+  int64_t scratchBytes = 0, exchangeBytes = 0;
+  Status status;
+};
+
+} // namespace fusec::codegen
