@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace fusec::tile;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 namespace {
 
@@ -136,4 +136,4 @@ bool isLazy(LoadOp op) {
 
 llvm::DenseSet<Operation *> findBarriers(KernelOp kernel) { return BarrierFinder(kernel).barriers; }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace fusec::tile;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 /// The type that `operands` asks to round to, or null.
 static Type roundedOperands(DotOp op) {
@@ -79,4 +79,4 @@ void KernelPrinter::emitDot(DotOp op) {
   bind(op, {sum});
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

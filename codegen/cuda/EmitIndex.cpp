@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace fusec::tile;
 using fusec::fuse::Dim;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 //===----------------------------------------------------------------------===//
 // Sizes and origins
@@ -215,4 +215,4 @@ void KernelPrinter::emitIndexCast(Operation &op) {
   indexValues[op.getResult(0)] = v;
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace fusec::tile;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 TileShape KernelPrinter::shapeOf(Type type) {
   auto vector = dyn_cast<VectorType>(type);
@@ -268,4 +268,4 @@ void KernelPrinter::emitExtract(vector::ExtractOp op) {
   (void)to;
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace fusec::tile;
 using fusec::fuse::Dim;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 //===----------------------------------------------------------------------===//
 // Accesses
@@ -276,4 +276,4 @@ void KernelPrinter::emitStore(StoreOp op) {
   out->call("store(" + tileName(op.getValue()) + ", ", {lambda}, ");");
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

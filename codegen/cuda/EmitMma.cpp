@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/KernelPrinter.h"
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 /// Prints a dot that has `operands` for tensor cores; false leaves it to the SIMT units.
 bool KernelPrinter::emitMma(tile::DotOp) { return false; }
@@ -15,4 +15,4 @@ bool KernelPrinter::emitMma(tile::DotOp) { return false; }
 /// Prints a loop that has `spread` over the warps of the block; false leaves it to run in order.
 bool KernelPrinter::emitSpread(mlir::scf::ForOp) { return false; }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

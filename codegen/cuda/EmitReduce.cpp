@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace fusec::tile;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 LambdaText KernelPrinter::combineText(ReduceOp op) {
   Block &block = op.getCombine().front();
@@ -86,4 +86,4 @@ void KernelPrinter::emitReduce(ReduceOp op) {
   }
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

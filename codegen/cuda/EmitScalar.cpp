@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace fusec::tile;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 namespace {
 
@@ -345,4 +345,4 @@ void KernelPrinter::emitScalar(Operation &op) {
   bind(value, {name});
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

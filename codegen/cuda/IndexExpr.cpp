@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 namespace {
 
@@ -339,4 +339,4 @@ std::optional<IndexExpr> IndexExpr::evaluate(mlir::AffineExpr expr, llvm::ArrayR
   return expr.getKind() == mlir::AffineExprKind::CeilDiv ? l->plus(c - 1).floorDiv(c) : l->floorDiv(c);
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 /// How tightly an expression's outermost operator binds, as C ranks them.
 enum class Binding { Or, And, BitOr, BitXor, BitAnd, Equality, Relation, Shift, Sum, Product, Unary, Atom };
@@ -83,4 +83,4 @@ struct IndexSplit {
   IndexExpr coarse, fine;
 };
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

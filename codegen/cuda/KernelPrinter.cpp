@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace fusec::tile;
 using fusec::fuse::Dim;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 //===----------------------------------------------------------------------===//
 // Frame
@@ -80,7 +80,8 @@ std::string KernelPrinter::family() {
     hasDot |= isa<DotOp>(op);
     hasReduce |= isa<ReduceOp>(op);
     hasRoot |= isa<math::SqrtOp, math::RsqrtOp>(op);
-    hasMath |= isa<arith::AddFOp, arith::MulFOp, arith::SubFOp, arith::DivFOp>(op) || isa<math::MathDialect>(op->getDialect());
+    hasMath |=
+        isa<arith::AddFOp, arith::MulFOp, arith::SubFOp, arith::DivFOp>(op) || isa<math::MathDialect>(op->getDialect());
   });
   if (hasDot && readsPages)
     return "attention";
@@ -547,8 +548,9 @@ void KernelPrinter::emitIf(scf::IfOp op) {
     bindVariable(result, name);
 }
 
-Result<CudaKernelText> emitCudaKernel(KernelOp kernel, const CudaEmitOptions &options) {
-  return KernelPrinter(kernel, options).print();
-}
+} // namespace fusec::codegen::cuda
 
-} // namespace fusec::codegen
+fusec::Result<fusec::codegen::CudaKernelText> fusec::codegen::emitCudaKernel(KernelOp kernel,
+                                                                             const CudaEmitOptions &options) {
+  return cuda::KernelPrinter(kernel, options).print();
+}

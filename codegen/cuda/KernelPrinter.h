@@ -31,7 +31,7 @@
 
 #include <set>
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 /// M rows of N lanes; a vector of rank 1 is one row.
 struct TileShape {
@@ -183,4 +183,4 @@ private:
   Status status;
 };
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

@@ -6,7 +6,7 @@
 
 using llvm::StringRef;
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 namespace {
 
@@ -117,4 +117,4 @@ void SourceText::call(StringRef before, llvm::ArrayRef<LambdaText> lambdas, Stri
   }
 }
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace fusec::codegen {
+namespace fusec::codegen::cuda {
 
 /// The parts of a lambda.
 struct LambdaText {
@@ -55,4 +55,4 @@ private:
 /// True if `name` occurs in `text` as a whole word.
 bool mentions(llvm::StringRef text, llvm::StringRef name);
 
-} // namespace fusec::codegen
+} // namespace fusec::codegen::cuda
