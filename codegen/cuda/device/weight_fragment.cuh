@@ -1,0 +1,233 @@
+//===- weight_fragment.cuh - stored matrices as mma's A operand ---------------===//
+//
+// W[N, K] is the A operand: 16 rows of W are mma's 16 rows. A chunk of 32 k is
+// two mma steps, and lane (g, q) takes k 8q .. 8q+7 of rows g and g + 8:
+//
+//   step 0: columns 2q, 2q+1 <-> k 8q, 8q+1      columns 2q+8, 2q+9 <-> k 8q+2, 8q+3
+//   step 1:                      k 8q+4, 8q+5                           k 8q+6, 8q+7
+//
+// so that one word of a packed format, or 16 bytes of a row, feed one lane, and
+// the B operand of both steps is x[token g][8q .. 8q+7] (Operands8).
+//
+// A weight is a small struct with
+//   Raw load(int block, int chunk) const     rows 16 block .. 16 block + 15, k 32 chunk .. 32 chunk + 31, undecoded
+//   static WeightFragment decode(Raw)        rounded to the operand type
+// Blocks past the last one read the last one. The two are apart so that loads
+// can run ahead of the arithmetic.
+//
+//   PanelWeight<Q4_1, Bf16, 4096> w{base, panels};      packed (PanelLayout.h)
+//   RowWeight<F16, Bf16, 4096> w{base, rows};           rows side by side
+//
+// A value is what the format defines, computed in f32 as one fused
+// multiply-add of exact products, then rounded once to the operand type.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mma.cuh"
+#include "panel_format.cuh"
+
+namespace fusec {
+
+/// A's registers for the two steps of a chunk.
+struct WeightFragment {
+  FragmentA step[2];
+};
+
+/// acc[4] += the chunk of 16 weight rows times that of 8 tokens.
+template <class Operand>
+__device__ __forceinline__ void mmaChunk(float *acc, const WeightFragment &w, const Operands8 &x) {
+  mma<Operand>(acc, w.step[0], FragmentB{{x.pair[0], x.pair[1]}});
+  mma<Operand>(acc, w.step[1], FragmentB{{x.pair[2], x.pair[3]}});
+}
+
+/// Puts the 8 values of row g (upper = 0) or g + 8 (upper = 1) into place.
+__device__ __forceinline__ void setRow(WeightFragment &w, int upper, const Operands8 &x) {
+  w.step[0].r[upper] = x.pair[0];
+  w.step[0].r[upper + 2] = x.pair[1];
+  w.step[1].r[upper] = x.pair[2];
+  w.step[1].r[upper + 2] = x.pair[3];
+}
+
+//===----------------------------------------------------------------------===//
+// Packed formats
+//===----------------------------------------------------------------------===//
+
+/// An integer code, 0 .. 2^23 - 1, plus `bias`, as a float: 2^23 + code has the code in its low bits.
+__device__ __forceinline__ float codeToFloat(unsigned code, float bias) {
+  return __uint_as_float(0x4b000000u | code) - (8388608.0f - bias);
+}
+
+template <class Format, class Operand, int Columns> struct PanelWeight {
+  static_assert(Columns % Format::superElements == 0, "a packed row is a whole number of super-blocks");
+  using OperandType = Operand;
+  static constexpr int columns = Columns;
+  static constexpr int lowWords = Format::bits >= 8 ? 2 : 1;
+  static constexpr long long panelBytes = static_cast<long long>(Columns / Format::superElements) * Format::superBytes;
+
+  const unsigned char *base;
+  int panels; ///< ceil(N / 16).
+
+  /// What one row of a chunk needs in this lane. Members a format has not are never read.
+  struct RawRow {
+    unsigned low[lowWords];        ///< Low bits of k 8q .. 8q + 7.
+    unsigned high;                 ///< 5 bits: 8 bits of the 8 k; 6 bits: 8 fields of 2.
+    unsigned short scale, minimum; ///< f16.
+    unsigned char subscale, submin;
+  };
+  struct Raw {
+    RawRow row[2]; ///< g and g + 8.
+  };
+
+  __device__ __forceinline__ Raw load(int block, int chunk) const {
+    constexpr int chunks = Format::superElements / 32;
+    const unsigned char *super =
+        base + min(block, panels - 1) * panelBytes + static_cast<long long>(chunk / chunks) * Format::superBytes;
+    Raw raw;
+    raw.row[0] = loadRow(super, chunk % chunks, mmaLane().g);
+    raw.row[1] = loadRow(super, chunk % chunks, mmaLane().g + 8);
+    return raw;
+  }
+
+  static __device__ __forceinline__ WeightFragment decode(const Raw &raw) {
+    WeightFragment w;
+    setRow(w, 0, decodeRow(raw.row[0]));
+    setRow(w, 1, decodeRow(raw.row[1]));
+    return w;
+  }
+
+private:
+  template <class T> static __device__ __forceinline__ T read(const unsigned char *p) {
+    return __ldg(reinterpret_cast<const T *>(p));
+  }
+
+  /// A warp reads 16 rows x 4 bytes side by side per word: whole sectors, one line.
+  static __device__ __forceinline__ RawRow loadRow(const unsigned char *super, int chunk, int row) {
+    const unsigned char *codes = super + Format::codes + chunk * Format::chunkBytes + 4 * row;
+    int q = mmaLane().q;
+    RawRow r{};
+#pragma unroll
+    for (int i = 0; i < lowWords; ++i)
+      r.low[i] = read<unsigned>(codes + (lowWords * q + i) * 64);
+    if constexpr (Format::bits == 5)
+      r.high = read<unsigned>(codes + Format::lowBytes) >> (8 * q);
+    if constexpr (Format::bits == 6)
+      r.high = read<unsigned>(codes + Format::lowBytes + q / 2 * 64) >> (16 * (q & 1));
+    r.scale = read<unsigned short>(super + Format::scale + 2 * row);
+    if constexpr (Format::hasMinimum)
+      r.minimum = read<unsigned short>(super + Format::minimum + 2 * row);
+    if constexpr (Format::hasSubscales) {
+      int group = Format::group == 32 ? chunk : 2 * chunk + q / 2;
+      r.subscale = read<unsigned char>(super + Format::subscale + 16 * group + row);
+      if constexpr (Format::hasMinimum)
+        r.submin = read<unsigned char>(super + Format::submin + 16 * group + row);
+    }
+    return r;
+  }
+
+  /// Code of k 8q + i, the offset taken off.
+  static __device__ __forceinline__ float code(const RawRow &r, int i) {
+    if constexpr (Format::isSigned) // two's complement: flipping the top bit adds 128
+      return codeToFloat((r.low[i / 4] ^ 0x80808080u) >> (8 * (i % 4)) & 0xffu, -128.0f);
+    unsigned c = Format::bits >= 8 ? r.low[(i / 4) % lowWords] >> (8 * (i % 4)) & 0xffu : r.low[0] >> (4 * i) & 0xfu;
+    if constexpr (Format::bits == 5)
+      c |= (r.high >> i & 1u) << 4;
+    if constexpr (Format::bits == 6)
+      c |= (r.high >> (2 * i) & 3u) << 4;
+    return codeToFloat(c, -static_cast<float>(Format::offset));
+  }
+
+  static __device__ __forceinline__ float scaleOf(const RawRow &r) {
+    float d = F16::toFloat(r.scale);
+    if constexpr (!Format::hasSubscales)
+      return d;
+    else if constexpr (Format::hasMinimum)
+      return d * codeToFloat(r.subscale, 0.0f);
+    else // signed 8 bit
+      return d * codeToFloat(r.subscale ^ 0x80u, -128.0f);
+  }
+
+  static __device__ __forceinline__ float minimumOf(const RawRow &r) {
+    float m = F16::toFloat(r.minimum);
+    return Format::hasSubscales ? -(m * codeToFloat(r.submin, 0.0f)) : m;
+  }
+
+  static __device__ __forceinline__ Operands8 decodeRow(const RawRow &r) {
+    float scale = scaleOf(r), minimum = 0.0f;
+    if constexpr (Format::hasMinimum)
+      minimum = minimumOf(r);
+    Floats8 x;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      x.v[i] = Format::hasMinimum ? __fmaf_rn(scale, code(r, i), minimum) : scale * code(r, i);
+    return toOperands<Operand>(x);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// 8 stored values as operands; a copy where both types are one.
+template <class Storage, class Operand> struct StoredRow {
+  using Raw = Operands8;
+  static __device__ __forceinline__ Raw load(const void *row, int k) {
+    uint4 v = __ldg(reinterpret_cast<const uint4 *>(static_cast<const unsigned short *>(row) + k));
+    return {{v.x, v.y, v.z, v.w}};
+  }
+  static __device__ __forceinline__ Operands8 decode(const Raw &raw) {
+    return toOperands<Operand>(toFloats<Storage>(raw));
+  }
+};
+template <class Operand> struct StoredRow<Operand, Operand> {
+  using Raw = Operands8;
+  static __device__ __forceinline__ Raw load(const void *row, int k) {
+    uint4 v = __ldg(reinterpret_cast<const uint4 *>(static_cast<const unsigned short *>(row) + k));
+    return {{v.x, v.y, v.z, v.w}};
+  }
+  static __device__ __forceinline__ Operands8 decode(const Raw &raw) { return raw; }
+};
+template <class Operand> struct StoredRow<F32, Operand> {
+  using Raw = Floats8;
+  static __device__ __forceinline__ Raw load(const void *row, int k) {
+    const float4 *p = reinterpret_cast<const float4 *>(static_cast<const float *>(row) + k);
+    float4 a = __ldg(p), b = __ldg(p + 1);
+    return {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+  }
+  static __device__ __forceinline__ Operands8 decode(const Raw &raw) { return toOperands<Operand>(raw); }
+};
+
+/// W[N, Columns] row after row, aligned to 16 bytes. A warp reads 64 (16 bit) or 128 bytes of 8 rows at a time.
+template <class Storage, class Operand, int Columns> struct RowWeight {
+  static_assert(Columns % 32 == 0, "rows are walked in chunks of 32");
+  using OperandType = Operand;
+  using Stored = StoredRow<Storage, Operand>;
+  static constexpr int columns = Columns;
+  static constexpr int elementBytes = sizeof(typename Stored::Raw) / 8;
+
+  const void *base;
+  int rows; ///< N; rows past the last read the last.
+
+  struct Raw {
+    typename Stored::Raw row[2];
+  };
+
+  __device__ __forceinline__ Raw load(int block, int chunk) const {
+    int k = 32 * chunk + 8 * mmaLane().q;
+    Raw raw;
+#pragma unroll
+    for (int upper = 0; upper < 2; ++upper) {
+      long long row = min(16 * block + 8 * upper + mmaLane().g, rows - 1);
+      raw.row[upper] = Stored::load(static_cast<const char *>(base) + row * Columns * elementBytes, k);
+    }
+    return raw;
+  }
+  static __device__ __forceinline__ WeightFragment decode(const Raw &raw) {
+    WeightFragment w;
+    setRow(w, 0, Stored::decode(raw.row[0]));
+    setRow(w, 1, Stored::decode(raw.row[1]));
+    return w;
+  }
+};
+
+} // namespace fusec

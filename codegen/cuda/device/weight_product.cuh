@@ -1,0 +1,295 @@
+//===- weight_product.cuh - y[token, n] = sum_k x[token, k] W[n, k] ------------===//
+//
+// Two forms that give the same bits for every token, whatever tokens stand
+// beside it. Both cut k into slices of SliceColumns (the last may be shorter),
+// chain the mma steps of a slice in ascending k from 0, and add the slices'
+// sums in ascending order to 0:
+//
+//   few tokens:   each warp takes whole slices; parts meet in shared memory.
+//     Tile<float, Tokens, Rows, Flat<32 * Warps>> y =
+//         weightProductSpread<Tokens, Rows, SliceColumns, Warps>(w, firstRow, x, scratch);
+//
+//   many tokens:  each warp takes Rows / Warps weight rows and walks all slices;
+//                 x passes through shared memory.
+//     Tile<float, Tokens, Rows, MmaLanes<Warps>> y =
+//         weightProductTiled<Tokens, Rows, SliceColumns, Warps>(w, firstRow, x, scratch);
+//
+//   w         a weight of weight_fragment.cuh, or `Weights<Count, W>{{gate, up}}`:
+//             then the result is y.tile[Count], products that share x
+//   firstRow  a multiple of 16; rows past the last one give unspecified values
+//   x         x(token, k) -> Operands8: x[token][k .. k+7] in the weight's operand
+//             type; token in [0, Tokens), k a multiple of 8. The caller clamps
+//             tokens past the real ones. Called by all lanes of a warp together.
+//   scratch   16-byte aligned shared memory, spreadScratchBytes / tiledScratchBytes;
+//             free again when the call returns only after a __syncthreads()
+//
+// Tokens: any number (spread), a multiple of 8 (tiled). Rows: a multiple of 16
+// (spread), of 16 * Warps (tiled). All threads of the block, 32 * Warps, call it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "layout.cuh"
+#include "mma_layout.cuh"
+#include "tile.cuh"
+#include "weight_fragment.cuh"
+
+namespace fusec {
+
+/// Matrices of one type that multiply the same x.
+template <int Count, class Weight> struct Weights {
+  Weight w[Count];
+};
+
+/// One product per matrix.
+template <int Count, class TileType> struct Products {
+  TileType tile[Count];
+};
+
+constexpr int ceilDiv(int a, int b) { return (a + b - 1) / b; }
+
+//===----------------------------------------------------------------------===//
+// Few tokens
+//===----------------------------------------------------------------------===//
+
+/// Rows of a part in shared memory are 4 floats apart more than needed: mma's columns then fall into different banks.
+template <int Rows> inline constexpr int partPitch = Rows + 4;
+
+template <int Tokens, int Rows, int Warps, int Count = 1>
+inline constexpr int spreadScratchBytes = Count * Warps * Tokens * partPitch<Rows> * 4;
+
+/// The sums of one slice, of one warp: [matrix][row block][token block][4] in mma's C layout.
+template <int Count, int Blocks, int TokenBlocks> struct SliceSums {
+  float c[Count][Blocks][TokenBlocks][4];
+};
+
+/// The chunk's B operands; columns of tokens past the last are 0.
+template <int Tokens, class X>
+__device__ __forceinline__ void loadTokens(Operands8 (&b)[ceilDiv(Tokens, 8)], X x, int chunk) {
+  int k = 32 * chunk + 8 * mmaLane().q;
+#pragma unroll
+  for (int j = 0; j < ceilDiv(Tokens, 8); ++j) {
+    int token = 8 * j + mmaLane().g;
+    b[j] = Operands8{};
+    if (Tokens % 8 == 0 || token < Tokens)
+      b[j] = x(token, k);
+  }
+}
+
+/// Multiplies chunks [first, end) into `sums`; loads run Ahead chunks in front.
+template <int Tokens, int Rows, int Count, class Weight, class X>
+__device__ __forceinline__ void multiplySlice(SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)> &sums,
+                                              const Weights<Count, Weight> &weights, int firstBlock, int first, int end,
+                                              X x) {
+  constexpr int blocks = Rows / 16, tokenBlocks = ceilDiv(Tokens, 8);
+  constexpr int inFlight = 4, depth = ceilDiv(inFlight, Count * blocks); // 320 bytes each for 4 bit codes
+  typename Weight::Raw raw[depth][Count][blocks];
+  Operands8 b[depth][tokenBlocks];
+  auto fetch = [&](int slot, int chunk) {
+#pragma unroll
+    for (int w = 0; w < Count; ++w)
+#pragma unroll
+      for (int p = 0; p < blocks; ++p)
+        raw[slot][w][p] = weights.w[w].load(firstBlock + p, chunk);
+    loadTokens<Tokens>(b[slot], x, chunk);
+  };
+#pragma unroll
+  for (int d = 0; d < depth; ++d)
+    fetch(d, min(first + d, end - 1));
+#pragma unroll 1
+  for (int chunk = first; chunk < end; chunk += depth) {
+#pragma unroll
+    for (int d = 0; d < depth; ++d) {
+      if (chunk + d >= end)
+        break;
+#pragma unroll
+      for (int w = 0; w < Count; ++w)
+#pragma unroll
+        for (int p = 0; p < blocks; ++p) {
+          WeightFragment a = Weight::decode(raw[d][w][p]);
+#pragma unroll
+          for (int j = 0; j < tokenBlocks; ++j)
+            mmaChunk<typename Weight::OperandType>(sums.c[w][p][j], a, b[d][j]);
+        }
+      fetch(d, min(chunk + d + depth, end - 1));
+    }
+  }
+}
+
+/// Leaves a warp's part in `part`, [Tokens][partPitch] floats per matrix.
+template <int Tokens, int Rows, int Count>
+__device__ __forceinline__ void storePart(float *part, const SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)> &sums) {
+  MmaLane lane = mmaLane();
+#pragma unroll
+  for (int w = 0; w < Count; ++w)
+#pragma unroll
+    for (int p = 0; p < Rows / 16; ++p)
+#pragma unroll
+      for (int j = 0; j < ceilDiv(Tokens, 8); ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          int token = 8 * j + 2 * lane.q + (e & 1), row = 16 * p + lane.g + 8 * (e >> 1);
+          if (Tokens % 8 == 0 || token < Tokens)
+            part[(w * Tokens + token) * partPitch<Rows> + row] = sums.c[w][p][j][e];
+        }
+}
+
+/// total += the first `parts` parts, in ascending order.
+template <int Tokens, int Rows, int Warps, int Count, class TileType>
+__device__ __forceinline__ void addParts(Products<Count, TileType> &total, const float *scratch, int parts) {
+  constexpr int partFloats = Count * Tokens * partPitch<Rows>;
+  using L = Flat<32 * Warps>;
+#pragma unroll
+  for (int w = 0; w < Count; ++w)
+#pragma unroll
+    for (int i = 0; i < TileType::count; ++i) {
+      int row = L::template row<Tokens, Rows>(i), col = L::template col<Tokens, Rows>(i);
+      if (row >= Tokens)
+        continue;
+      const float *at = scratch + (w * Tokens + row) * partPitch<Rows> + col;
+      for (int s = 0; s < parts; ++s)
+        total.tile[w].r[i] += at[s * partFloats];
+    }
+}
+
+template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight, class X>
+__device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, Flat<32 * Warps>>>
+weightProductSpread(const Weights<Count, Weight> &weights, int firstRow, X x, void *scratch) {
+  static_assert(Rows % 16 == 0 && SliceColumns % 32 == 0, "whole blocks of rows, whole chunks of k");
+  constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32, slices = ceilDiv(chunks, sliceChunks);
+  constexpr int partFloats = Count * Tokens * partPitch<Rows>;
+  float *parts = static_cast<float *>(scratch);
+  Products<Count, Tile<float, Tokens, Rows, Flat<32 * Warps>>> total{};
+#pragma unroll 1
+  for (int round = 0; round < slices; round += Warps) {
+    int slice = round + warpIndex();
+    if (slice < slices) {
+      SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)> sums{};
+      int first = slice * sliceChunks;
+      multiplySlice<Tokens, Rows>(sums, weights, firstRow / 16, first, min(first + sliceChunks, chunks), x);
+      storePart<Tokens, Rows>(parts + warpIndex() * partFloats, sums);
+    }
+    __syncthreads();
+    addParts<Tokens, Rows, Warps>(total, parts, min(Warps, slices - round));
+    if (round + Warps < slices)
+      __syncthreads();
+  }
+  return total;
+}
+
+template <int Tokens, int Rows, int SliceColumns, int Warps, class Weight, class X>
+__device__ __forceinline__ Tile<float, Tokens, Rows, Flat<32 * Warps>>
+weightProductSpread(const Weight &weight, int firstRow, X x, void *scratch) {
+  return weightProductSpread<Tokens, Rows, SliceColumns, Warps>(Weights<1, Weight>{{weight}}, firstRow, x, scratch)
+      .tile[0];
+}
+
+//===----------------------------------------------------------------------===//
+// Many tokens
+//===----------------------------------------------------------------------===//
+
+/// Chunks of x per stage: one where the sums fill the registers.
+template <int SliceColumns, int Sums> inline constexpr int stageChunks = SliceColumns % 64 == 0 && Sums < 64 ? 2 : 1;
+
+/// Two stages of at most two chunks.
+template <int Tokens> inline constexpr int tiledScratchBytes = 2 * 2 * (Tokens / 8) * 512;
+
+/// x of one stage on its way from global to shared memory: this warp's share of the (chunk, 8 tokens) blocks. A block
+/// is 32 lanes x 16 bytes in the order in which mma wants them, so neither side has a bank conflict.
+template <int Tokens, int Chunks, int Warps> struct TokenStage {
+  static constexpr int blocks = Chunks * (Tokens / 8), share = ceilDiv(blocks, Warps);
+  Operands8 held[share];
+
+  template <class X> __device__ __forceinline__ void fetch(X x, int firstChunk, int endChunk) {
+#pragma unroll
+    for (int i = 0; i < share; ++i) {
+      int block = i * Warps + warpIndex(), chunk = firstChunk + block / (Tokens / 8);
+      if (block < blocks && chunk < endChunk)
+        held[i] = x(block % (Tokens / 8) * 8 + mmaLane().g, 32 * chunk + 8 * mmaLane().q);
+    }
+  }
+  __device__ __forceinline__ void store(uint4 *stage) const {
+#pragma unroll
+    for (int i = 0; i < share; ++i) {
+      int block = i * Warps + warpIndex();
+      const unsigned *p = held[i].pair;
+      if (block < blocks)
+        stage[block * 32 + (threadIdx.x & 31)] = make_uint4(p[0], p[1], p[2], p[3]);
+    }
+  }
+};
+
+template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight, class X>
+__device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, MmaLanes<Warps>>>
+weightProductTiled(const Weights<Count, Weight> &weights, int firstRow, X x, void *scratch) {
+  static_assert(Rows % (16 * Warps) == 0 && SliceColumns % 32 == 0, "whole blocks of rows, whole chunks of k");
+  static_assert(Tokens % 8 == 0, "tokens come in eights");
+  constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32;
+  constexpr int blocks = Rows / 16 / Warps, tokenBlocks = Tokens / 8, sums = Count * blocks * tokenBlocks * 4;
+  constexpr int step = stageChunks<SliceColumns, sums>, stageBlocks = step * tokenBlocks;
+  uint4 *stages = static_cast<uint4 *>(scratch);
+  int lane = threadIdx.x & 31, firstBlock = firstRow / 16 + warpIndex() * blocks;
+
+  Products<Count, Tile<float, Tokens, Rows, MmaLanes<Warps>>> total{}, part{};
+  TokenStage<Tokens, step, Warps> incoming{};
+  typename Weight::Raw raw[step][Count][blocks];
+  auto fetch = [&](int slot, int chunk) {
+#pragma unroll
+    for (int w = 0; w < Count; ++w)
+#pragma unroll
+      for (int p = 0; p < blocks; ++p)
+        raw[slot][w][p] = weights.w[w].load(firstBlock + p, min(chunk, chunks - 1));
+  };
+  incoming.fetch(x, 0, chunks);
+#pragma unroll
+  for (int c = 0; c < step; ++c)
+    fetch(c, c);
+#pragma unroll 1
+  for (int first = 0, stage = 0; first < chunks; first += step, stage ^= 1) {
+    uint4 *tokens = stages + stage * stageBlocks * 32;
+    incoming.store(tokens);
+    __syncthreads(); // the stage is complete, and nobody reads the other one any more
+    incoming.fetch(x, first + step, chunks);
+#pragma unroll
+    for (int c = 0; c < step; ++c) {
+      if (first + c >= chunks)
+        break;
+      WeightFragment a[Count][blocks];
+#pragma unroll
+      for (int w = 0; w < Count; ++w)
+#pragma unroll
+        for (int p = 0; p < blocks; ++p)
+          a[w][p] = Weight::decode(raw[c][w][p]);
+      fetch(c, first + step + c);
+#pragma unroll
+      for (int j = 0; j < tokenBlocks; ++j) {
+        uint4 v = tokens[(c * tokenBlocks + j) * 32 + lane];
+        Operands8 b{{v.x, v.y, v.z, v.w}};
+#pragma unroll
+        for (int w = 0; w < Count; ++w)
+#pragma unroll
+          for (int p = 0; p < blocks; ++p)
+            mmaChunk<typename Weight::OperandType>(part.tile[w].r + (p * tokenBlocks + j) * 4, a[w][p], b);
+      }
+    }
+    if ((first + step) % sliceChunks == 0 || first + step >= chunks) {
+#pragma unroll
+      for (int w = 0; w < Count; ++w)
+#pragma unroll
+        for (int i = 0; i < part.tile[w].count; ++i) {
+          total.tile[w].r[i] += part.tile[w].r[i];
+          part.tile[w].r[i] = 0.0f;
+        }
+    }
+  }
+  return total;
+}
+
+template <int Tokens, int Rows, int SliceColumns, int Warps, class Weight, class X>
+__device__ __forceinline__ Tile<float, Tokens, Rows, MmaLanes<Warps>>
+weightProductTiled(const Weight &weight, int firstRow, X x, void *scratch) {
+  return weightProductTiled<Tokens, Rows, SliceColumns, Warps>(Weights<1, Weight>{{weight}}, firstRow, x, scratch)
+      .tile[0];
+}
+
+} // namespace fusec
