@@ -30,11 +30,11 @@ template <int Warps> struct MmaLanes {
   static constexpr int threads = 32 * Warps;
   template <int N> static constexpr int panels = N / Warps / 16; ///< mma row blocks per warp.
 
-  template <int M, int N> static constexpr int count() {
-    if (N == 1)
-      return M / 4;
+  template <int M, int N> static constexpr __device__ int count() {
     static_assert(N == 1 || N % (16 * Warps) == 0, "each warp holds whole blocks of 16 lanes");
     static_assert(M == 1 || M % 8 == 0, "rows come in eights: pad");
+    if (N == 1)
+      return M == 1 ? 1 : M / 4;
     return M == 1 ? 2 * panels<N> : panels<N> * (M / 8) * 4;
   }
   template <int M, int N> static __device__ __forceinline__ int row(int i) {
@@ -55,10 +55,10 @@ template <int Warps> struct MmaLanes {
       return mmaLane().g == 0 && warpIndex() == 0;
     return M != 1 || mmaLane().q == 0;
   }
-  template <int M, int N> static constexpr int rowSlot(int i) {
+  template <int M, int N> static constexpr __device__ int rowSlot(int i) {
     return M == 1 ? 0 : N == 1 ? i : i / 4 % (M / 8) * 2 + (i & 1);
   }
-  template <int M, int N> static constexpr int colSlot(int i) {
+  template <int M, int N> static constexpr __device__ int colSlot(int i) {
     return N == 1 ? 0 : M == 1 ? i : i / 4 / (M / 8) * 2 + (i >> 1 & 1);
   }
 };
@@ -67,10 +67,12 @@ template <int WarpsM> struct MmaRows {
   static constexpr int threads = 32 * WarpsM;
   template <int M> static constexpr int strips = M / WarpsM / 16; ///< mma row blocks per warp.
 
-  template <int M, int N> static constexpr int count() {
+  template <int M, int N> static constexpr __device__ int count() {
     static_assert(M == 1 || M % (16 * WarpsM) == 0, "each warp holds whole blocks of 16 rows: pad");
     static_assert(N == 1 || N % 8 == 0, "lanes come in eights");
-    return M == 1 ? N / 4 : N == 1 ? 2 * strips<M> : strips<M> * (N / 8) * 4;
+    if (M == 1)
+      return N == 1 ? 1 : N / 4;
+    return N == 1 ? 2 * strips<M> : strips<M> * (N / 8) * 4;
   }
   template <int M, int N> static __device__ __forceinline__ int row(int i) {
     if (M == 1)
@@ -89,10 +91,10 @@ template <int WarpsM> struct MmaRows {
       return mmaLane().q == 0;
     return M != 1 || (mmaLane().g == 0 && warpIndex() == 0);
   }
-  template <int M, int N> static constexpr int rowSlot(int i) {
+  template <int M, int N> static constexpr __device__ int rowSlot(int i) {
     return M == 1 ? 0 : N == 1 ? i : i / 4 / (N / 8) * 2 + (i >> 1 & 1);
   }
-  template <int M, int N> static constexpr int colSlot(int i) {
+  template <int M, int N> static constexpr __device__ int colSlot(int i) {
     return N == 1 ? 0 : M == 1 ? i : i / 4 % (N / 8) * 2 + (i & 1);
   }
 };

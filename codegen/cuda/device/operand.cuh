@@ -1,49 +1,37 @@
 //===- operand.cuh - 16-bit operands of tensor cores -------------------------===//
 //
-// Tensor cores multiply bf16 or f16 and add in f32. A policy type says which:
+// Tensor cores multiply bf16 or f16 and add in f32. Bfloat or Half
+// (scalar.cuh) says which:
 //
-//   Operands8 x = toOperands<Bf16>(loadFloats8(row + k));   // 8 consecutive k, rounded to nearest even
-//
-// Only inline PTX: no cuda_fp16.h, no cuda_bf16.h.
+//   Operands8 x = toOperands<Bfloat>(loadFloats8(row + k));   // 8 consecutive k, rounded to nearest even
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "scalar.cuh"
+
 namespace fusec {
 
-/// bfloat16: the upper half of a float.
-struct Bf16 {
-  /// Two floats, each rounded to nearest even; `low` in bits 0..15. The first source of the instruction is the upper
-  /// half.
-  static __device__ __forceinline__ unsigned pack(float low, float high) {
-    unsigned d;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
-    return d;
-  }
-  static __device__ __forceinline__ float low(unsigned pair) { return __uint_as_float(pair << 16); }
-  static __device__ __forceinline__ float high(unsigned pair) { return __uint_as_float(pair & 0xffff0000u); }
-};
+/// Two floats, each rounded to nearest even; `low` in bits 0..15. The first source of the instructions is the upper
+/// half.
+template <class Operand> __device__ unsigned packPair(float low, float high);
+template <> __device__ __forceinline__ unsigned packPair<Bfloat>(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+template <> __device__ __forceinline__ unsigned packPair<Half>(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
 
-/// IEEE binary16.
-struct F16 {
-  static __device__ __forceinline__ unsigned pack(float low, float high) {
-    unsigned d;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
-    return d;
-  }
-  static __device__ __forceinline__ float toFloat(unsigned short half) {
-    float d;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(d) : "h"(half));
-    return d;
-  }
-  static __device__ __forceinline__ float low(unsigned pair) { return toFloat(static_cast<unsigned short>(pair)); }
-  static __device__ __forceinline__ float high(unsigned pair) {
-    return toFloat(static_cast<unsigned short>(pair >> 16));
-  }
-};
-
-/// A storage type only: tensor cores take no f32.
-struct F32 {};
+template <class Operand> __device__ __forceinline__ float lowOf(unsigned pair) {
+  return fromBits<Operand>(static_cast<unsigned short>(pair));
+}
+template <class Operand> __device__ __forceinline__ float highOf(unsigned pair) {
+  return fromBits<Operand>(static_cast<unsigned short>(pair >> 16));
+}
 
 /// 8 operands, k ascending from the low half of pair[0].
 struct alignas(16) Operands8 {
@@ -70,7 +58,7 @@ template <class Operand> __device__ __forceinline__ Operands8 toOperands(const F
   Operands8 result;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    result.pair[i] = Operand::pack(x.v[2 * i], x.v[2 * i + 1]);
+    result.pair[i] = packPair<Operand>(x.v[2 * i], x.v[2 * i + 1]);
   return result;
 }
 
@@ -78,8 +66,8 @@ template <class Operand> __device__ __forceinline__ Floats8 toFloats(const Opera
   Floats8 result;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    result.v[2 * i] = Operand::low(x.pair[i]);
-    result.v[2 * i + 1] = Operand::high(x.pair[i]);
+    result.v[2 * i] = lowOf<Operand>(x.pair[i]);
+    result.v[2 * i + 1] = highOf<Operand>(x.pair[i]);
   }
   return result;
 }

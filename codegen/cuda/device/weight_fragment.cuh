@@ -15,8 +15,8 @@
 // Blocks past the last one read the last one. The two are apart so that loads
 // can run ahead of the arithmetic.
 //
-//   PanelWeight<Q4_1, Bf16, 4096> w{base, panels};      packed (PanelLayout.h)
-//   RowWeight<F16, Bf16, 4096> w{base, rows};           rows side by side
+//   PanelWeight<Q4_1, Bfloat, 4096> w{base, panels};      packed (PanelLayout.h)
+//   RowWeight<Half, Bfloat, 4096> w{base, rows};           rows side by side
 //
 // A value is what the format defines, computed in f32 as one fused
 // multiply-add of exact products, then rounded once to the operand type.
@@ -25,7 +25,7 @@
 #pragma once
 
 #include "mma.cuh"
-#include "panel_format.cuh"
+#include "panel.cuh"
 
 namespace fusec {
 
@@ -97,10 +97,6 @@ template <class Format, class Operand, int Columns> struct PanelWeight {
   }
 
 private:
-  template <class T> static __device__ __forceinline__ T read(const unsigned char *p) {
-    return __ldg(reinterpret_cast<const T *>(p));
-  }
-
   /// A warp reads 16 rows x 4 bytes side by side per word: whole sectors, one line.
   static __device__ __forceinline__ RawRow loadRow(const unsigned char *super, int chunk, int row) {
     const unsigned char *codes = super + Format::codes + chunk * Format::chunkBytes + 4 * row;
@@ -108,19 +104,19 @@ private:
     RawRow r{};
 #pragma unroll
     for (int i = 0; i < lowWords; ++i)
-      r.low[i] = read<unsigned>(codes + (lowWords * q + i) * 64);
+      r.low[i] = weightAt<unsigned>(codes + (lowWords * q + i) * 64);
     if constexpr (Format::bits == 5)
-      r.high = read<unsigned>(codes + Format::lowBytes) >> (8 * q);
+      r.high = weightAt<unsigned>(codes + Format::lowBytes) >> (8 * q);
     if constexpr (Format::bits == 6)
-      r.high = read<unsigned>(codes + Format::lowBytes + q / 2 * 64) >> (16 * (q & 1));
-    r.scale = read<unsigned short>(super + Format::scale + 2 * row);
+      r.high = weightAt<unsigned>(codes + Format::lowBytes + q / 2 * 64) >> (16 * (q & 1));
+    r.scale = weightAt<unsigned short>(super + 2 * row);
     if constexpr (Format::hasMinimum)
-      r.minimum = read<unsigned short>(super + Format::minimum + 2 * row);
+      r.minimum = weightAt<unsigned short>(super + Format::minimum + 2 * row);
     if constexpr (Format::hasSubscales) {
       int group = Format::group == 32 ? chunk : 2 * chunk + q / 2;
-      r.subscale = read<unsigned char>(super + Format::subscale + 16 * group + row);
+      r.subscale = weightAt<unsigned char>(super + Format::subscale + 16 * group + row);
       if constexpr (Format::hasMinimum)
-        r.submin = read<unsigned char>(super + Format::submin + 16 * group + row);
+        r.submin = weightAt<unsigned char>(super + Format::submin + 16 * group + row);
     }
     return r;
   }
@@ -138,7 +134,7 @@ private:
   }
 
   static __device__ __forceinline__ float scaleOf(const RawRow &r) {
-    float d = F16::toFloat(r.scale);
+    float d = fromBits<Half>(r.scale);
     if constexpr (!Format::hasSubscales)
       return d;
     else if constexpr (Format::hasMinimum)
@@ -148,7 +144,7 @@ private:
   }
 
   static __device__ __forceinline__ float minimumOf(const RawRow &r) {
-    float m = F16::toFloat(r.minimum);
+    float m = fromBits<Half>(r.minimum);
     return Format::hasSubscales ? -(m * codeToFloat(r.submin, 0.0f)) : m;
   }
 
@@ -159,7 +155,7 @@ private:
     Floats8 x;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      x.v[i] = Format::hasMinimum ? __fmaf_rn(scale, code(r, i), minimum) : scale * code(r, i);
+      x.v[i] = Format::hasMinimum ? fused(scale, code(r, i), minimum) : scale * code(r, i);
     return toOperands<Operand>(x);
   }
 };
@@ -187,7 +183,7 @@ template <class Operand> struct StoredRow<Operand, Operand> {
   }
   static __device__ __forceinline__ Operands8 decode(const Raw &raw) { return raw; }
 };
-template <class Operand> struct StoredRow<F32, Operand> {
+template <class Operand> struct StoredRow<float, Operand> {
   using Raw = Floats8;
   static __device__ __forceinline__ Raw load(const void *row, int k) {
     const float4 *p = reinterpret_cast<const float4 *>(static_cast<const float *>(row) + k);

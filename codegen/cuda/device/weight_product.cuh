@@ -29,7 +29,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "layout.cuh"
+#include "flat_layout.cuh"
 #include "mma_layout.cuh"
 #include "tile.cuh"
 #include "weight_fragment.cuh"
@@ -46,7 +46,7 @@ template <int Count, class TileType> struct Products {
   TileType tile[Count];
 };
 
-constexpr int ceilDiv(int a, int b) { return (a + b - 1) / b; }
+constexpr __device__ int ceilDiv(int a, int b) { return (a + b - 1) / b; }
 
 //===----------------------------------------------------------------------===//
 // Few tokens
@@ -144,8 +144,6 @@ __device__ __forceinline__ void addParts(Products<Count, TileType> &total, const
 #pragma unroll
     for (int i = 0; i < TileType::count; ++i) {
       int row = L::template row<Tokens, Rows>(i), col = L::template col<Tokens, Rows>(i);
-      if (row >= Tokens)
-        continue;
       const float *at = scratch + (w * Tokens + row) * partPitch<Rows> + col;
       for (int s = 0; s < parts; ++s)
         total.tile[w].r[i] += at[s * partFloats];
