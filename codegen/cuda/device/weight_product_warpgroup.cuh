@@ -1,0 +1,145 @@
+//===- weight_product_warpgroup.cuh - many tokens on sm_90a --------------------===//
+//
+// The third form of weight_product.cuh, with the same slices and order: two
+// warpgroups of consumers decode weights into registers, as A of wgmma, and one
+// of producers rounds x into a ring of stages in shared memory, as its B.
+//
+//   __launch_bounds__(warpgroupProductThreads, 1)
+//   weightProductWarpgroup<Tokens, SliceColumns>(w, firstRow, x, shared,
+//       [&](const WarpgroupTile<Tokens> &y) { store(y, ...); });     // 128 weight rows
+//
+// The epilogue runs on the consumers, threads 0 .. 255, alone: no __syncthreads
+// in it. Tokens: 32, 64 or 128. `shared`: warpgroupProductBytes<Tokens>, 128-byte
+// aligned. The other arguments are those of weightProductTiled.
+//
+// A stage of x is 64 k of all tokens. wgmma's columns k follow the permutation of
+// weight_fragment.cuh: a step of 16 k is Tokens / 8 pairs of 128-byte matrices,
+// the pair's first with slots 0-7, its second with 8-15, 16 bytes per token. What
+// lane (g, q) holds of x, 8 k, is 4 bytes of 4 such matrices: each store of a warp
+// fills one matrix, without bank conflicts.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mbarrier.cuh"
+#include "weight_product.cuh"
+#include "wgmma.cuh"
+
+namespace fusec {
+
+inline constexpr int warpgroupProductRows = 128, warpgroupProductThreads = 384, warpgroupProductStages = 4;
+
+/// The result: all tokens of 128 weight rows.
+template <int Tokens> using WarpgroupTile = Tile<float, Tokens, warpgroupProductRows, MmaLanes<8>>;
+
+template <int Tokens> struct TokenRing {
+  static constexpr int stepBytes = Tokens / 8 * 256, chunkBytes = 2 * stepBytes, stageBytes = 2 * chunkBytes;
+  static constexpr int bytes = warpgroupProductStages * stageBytes + RingBarriers<warpgroupProductStages>::bytes;
+
+  unsigned char *memory;
+
+  __device__ __forceinline__ RingBarriers<warpgroupProductStages> barriers() const {
+    return RingBarriers<warpgroupProductStages>(memory + warpgroupProductStages * stageBytes);
+  }
+  /// B of step `step` (0 or 1) of a chunk.
+  __device__ __forceinline__ unsigned long long descriptor(int stage, int chunk, int step) const {
+    return matrixDescriptor(sharedAddress(memory) + stage * stageBytes + chunk * chunkBytes + step * stepBytes, 128,
+                            256, false);
+  }
+  /// Puts what lane (g, q) has of tokens 8 block .. 8 block + 7 of a chunk.
+  __device__ __forceinline__ void put(int stage, int chunk, int block, const Operands8 &x) const {
+    const int at = stage * stageBytes + chunk * chunkBytes + block * 256 + (static_cast<int>(threadIdx.x) & 31) * 4;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      *reinterpret_cast<unsigned *>(memory + at + i / 2 * stepBytes + i % 2 * 128) = x.pair[i];
+  }
+};
+
+template <int Tokens> inline constexpr int warpgroupProductBytes = TokenRing<Tokens>::bytes;
+
+/// Rounds x into the ring, stage after stage; by the 4 warps of one warpgroup.
+template <int Tokens, class X> __device__ __forceinline__ void produceTokens(TokenRing<Tokens> ring, int chunks, X x) {
+  constexpr int share = 2 * (Tokens / 8) / 4; // blocks of 8 tokens x 32 k per warp and stage
+  const MmaLane lane = mmaLane();
+  const int warp = warpIndex() & 3;
+  RingPosition<warpgroupProductStages> at;
+#pragma unroll 1
+  for (int first = 0; first < chunks; first += 2, at.advance()) {
+    Operands8 held[share];
+#pragma unroll
+    for (int i = 0; i < share; ++i) {
+      const int block = 4 * i + warp, chunk = min(first + block / (Tokens / 8), chunks - 1);
+      held[i] = x(block % (Tokens / 8) * 8 + lane.g, 32 * chunk + 8 * lane.q);
+    }
+    ring.barriers().empty(at.stage).wait(at.parity ^ 1);
+#pragma unroll
+    for (int i = 0; i < share; ++i) {
+      const int block = 4 * i + warp;
+      ring.put(at.stage, block / (Tokens / 8), block % (Tokens / 8), held[i]);
+    }
+    fenceAsyncProxy();
+    ring.barriers().full(at.stage).arrive();
+  }
+}
+
+/// The product of 16 weight rows per warp.
+template <int Tokens, int SliceColumns, class Weight>
+__device__ __forceinline__ WarpgroupTile<Tokens> consumeTokens(TokenRing<Tokens> ring, const Weight &weight,
+                                                               int block) {
+  constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32;
+  static_assert(sliceChunks % 2 == 0, "slices are whole stages of 64 k");
+  using Operand = typename Weight::OperandType;
+  WarpgroupTile<Tokens> total{}, part;
+  // Two chunks multiply, two are decoded meanwhile, two are on their way from memory.
+  auto load = [&](int chunk) { return weight.load(block, min(chunk, chunks - 1)); };
+  WeightFragment a[2] = {Weight::decode(load(0)), Weight::decode(load(1))};
+  typename Weight::Raw raw[2] = {load(2), load(3)};
+  RingPosition<warpgroupProductStages> at;
+  bool keep = false;
+#pragma unroll 1
+  for (int first = 0; first < chunks; first += 2, at.advance()) {
+    ring.barriers().full(at.stage).wait(at.parity);
+    wgmmaFence();
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      if (first + c >= chunks)
+        break;
+#pragma unroll
+      for (int s = 0; s < 2; ++s) {
+        wgmma<Operand, Tokens, Major::K>(part.r, a[c].step[s], ring.descriptor(at.stage, c, s), keep);
+        keep = true;
+      }
+    }
+    wgmmaCommit();
+    const WeightFragment next[2] = {Weight::decode(raw[0]), Weight::decode(raw[1])};
+    raw[0] = load(first + 4);
+    raw[1] = load(first + 5);
+    wgmmaWait<0>();
+    a[0] = next[0];
+    a[1] = next[1];
+    ring.barriers().empty(at.stage).arrive();
+    if ((first + 2) % sliceChunks == 0 || first + 2 >= chunks) {
+#pragma unroll
+      for (int i = 0; i < part.count; ++i)
+        total.r[i] += part.r[i];
+      keep = false;
+    }
+  }
+  return total;
+}
+
+template <int Tokens, int SliceColumns, class Weight, class X, class Epilogue>
+__device__ __forceinline__ void weightProductWarpgroup(const Weight &weight, int firstRow, X x, void *shared,
+                                                       Epilogue epilogue) {
+  const TokenRing<Tokens> ring{static_cast<unsigned char *>(shared)};
+  ring.barriers().init(128, 256);
+  if (warpIndex() >= 8) {
+    giveRegisters<72>();
+    produceTokens(ring, Weight::columns / 32, x);
+  } else {
+    takeRegisters<216>();
+    epilogue(consumeTokens<Tokens, SliceColumns>(ring, weight, firstRow / 16 + warpIndex()));
+  }
+}
+
+} // namespace fusec
