@@ -34,5 +34,9 @@ __device__ __forceinline__ void commitAsync() { asm volatile("cp.async.commit_gr
 template <int pending> __device__ __forceinline__ void waitAsync() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
+#if __CUDA_ARCH__ >= 900
+/// Orders this thread's ordinary accesses to shared memory before what wgmma and bulk copies do after the next barrier.
+__device__ __forceinline__ void fenceAsyncProxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#endif
 
 } // namespace fusec

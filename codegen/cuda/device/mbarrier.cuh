@@ -45,9 +45,6 @@ __device__ __forceinline__ void fenceMbarrierInit() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/// Orders this thread's ordinary accesses to shared memory before what wgmma and bulk copies do after the next barrier.
-__device__ __forceinline__ void fenceAsyncProxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
 /// True in one lane of a converged warp.
 __device__ __forceinline__ bool electLane() {
   unsigned elected;

@@ -1,14 +1,18 @@
 //===- shared_tile.cuh - operands in shared memory, free of bank conflicts ------===//
 //
-// SharedTile<R, C> is a row-major R x C matrix of 16-bit elements whose 16-byte
-// units are exchanged within a row, so that a column of units, which is what
-// ldmatrix reads, lies in different banks:
+// SharedTile<R, C> is an R x C matrix of 16-bit elements, row by row, whose
+// 16-byte units are exchanged within a row, so that a column of units, which is
+// what ldmatrix reads, lies in different banks:
 //
 //   unit u of row r is stored at unit  u ^ swizzle(r)
 //     row a multiple of 128 bytes      swizzle = r mod 8
 //     64 bytes more than that          r / 2 mod 4
 //     32 or 96 bytes more              r / 4 mod 2
 //     an odd number of units           0: rows are apart already
+//
+// With C a multiple of 64 the matrix is cut into slabs of 64 columns, one after
+// the other: then it is also what wgmma calls 128-byte swizzled, provided that
+// it starts at a multiple of 1024 bytes.
 //
 //   SharedTile<64, 64> keys{memory};                              // 16-byte aligned, SharedTile<64, 64>::bytes
 //   fillAsync<P>(keys, [&](int row, int col) { return page + row * 64 + col; });   // address of 8 elements, or null:
@@ -18,6 +22,7 @@
 #pragma once
 
 #include "cp_async.cuh"
+#include "layout.cuh"
 #include "operand.cuh"
 
 namespace fusec {
@@ -28,11 +33,16 @@ template <int R, int C> struct SharedTile {
 
   unsigned char *memory;
 
+  static constexpr int slabUnits = units % 8 == 0 ? 8 : units;
+
   static __device__ __forceinline__ int swizzle(int row) {
     return units % 8 == 0 ? row & 7 : units % 4 == 0 ? row >> 1 & 3 : units % 2 == 0 ? row >> 2 & 1 : 0;
   }
   /// Bytes from the start to elements [row, 8 unit ..].
-  static __device__ __forceinline__ int offset(int row, int unit) { return (row * units + (unit ^ swizzle(row))) * 16; }
+  static __device__ __forceinline__ int offset(int row, int unit) {
+    const int slab = static_cast<unsigned>(unit) / slabUnits, inSlab = static_cast<unsigned>(unit) % slabUnits;
+    return ((slab * R + row) * slabUnits + (inSlab ^ swizzle(row))) * 16;
+  }
   __device__ __forceinline__ unsigned address(int row, int unit) const {
     return sharedAddress(memory) + offset(row, unit);
   }
@@ -44,9 +54,10 @@ __device__ __forceinline__ void fillAsync(const SharedTile<R, C> &tile, Source s
   using T = SharedTile<R, C>;
 #pragma unroll 4
   for (int i = 0; i < (R * T::units + P - 1) / P; ++i) {
-    const int u = i * P + static_cast<int>(threadIdx.x);
-    if (R * T::units % P == 0 || u < R * T::units)
-      copyAsync(tile.address(u / T::units, u % T::units), source(u / T::units, u % T::units * 8));
+    const unsigned u = i * P + threadIdx.x;
+    const int row = u / T::units, unit = u % T::units;
+    if (R * T::units % P == 0 || row < R)
+      copyAsync(tile.address(row, unit), source(row, 8 * unit));
   }
 }
 
@@ -56,10 +67,11 @@ __device__ __forceinline__ void fill(const SharedTile<R, C> &tile, Value value) 
   using T = SharedTile<R, C>;
 #pragma unroll 4
   for (int i = 0; i < (R * T::units + P - 1) / P; ++i) {
-    const int u = i * P + static_cast<int>(threadIdx.x);
-    if (R * T::units % P == 0 || u < R * T::units) {
-      const Operands8 v = value(u / T::units, u % T::units * 8);
-      *reinterpret_cast<uint4 *>(tile.memory + T::offset(u / T::units, u % T::units)) =
+    const unsigned u = i * P + threadIdx.x;
+    const int row = u / T::units, unit = u % T::units;
+    if (R * T::units % P == 0 || row < R) {
+      const Operands8 v = value(row, 8 * unit);
+      *reinterpret_cast<uint4 *>(tile.memory + T::offset(row, unit)) =
           make_uint4(v.pair[0], v.pair[1], v.pair[2], v.pair[3]);
     }
   }
@@ -83,6 +95,9 @@ __device__ __forceinline__ void pipelined(int first, int end, int step, Fetch fe
       fetch(free, ahead);
     commitAsync();
     waitAsync<Stages - 1>();
+#if __CUDA_ARCH__ >= 900
+    fenceAsyncProxy(); // wgmma may be the reader
+#endif
     barrier<L>(); // step j's bytes are there for everybody
     body(stage, j);
     barrier<L>(); // and may be overwritten

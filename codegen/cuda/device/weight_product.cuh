@@ -250,7 +250,7 @@ weightProductTiled(const Weights<Count, Weight> &weights, int firstRow, X x, voi
     incoming.fetch(x, first + step, chunks);
 #pragma unroll
     for (int c = 0; c < step; ++c) {
-      if (first + c >= chunks)
+      if (chunks % step != 0 && first + c >= chunks)
         break;
       WeightFragment a[Count][blocks];
 #pragma unroll

@@ -90,33 +90,28 @@ __device__ __forceinline__ WarpgroupTile<Tokens> consumeTokens(TokenRing<Tokens>
   static_assert(sliceChunks % 2 == 0, "slices are whole stages of 64 k");
   using Operand = typename Weight::OperandType;
   WarpgroupTile<Tokens> total{}, part;
-  // Two chunks multiply, two are decoded meanwhile, two are on their way from memory.
   auto load = [&](int chunk) { return weight.load(block, min(chunk, chunks - 1)); };
-  WeightFragment a[2] = {Weight::decode(load(0)), Weight::decode(load(1))};
-  typename Weight::Raw raw[2] = {load(2), load(3)};
+  typename Weight::Raw raw[2] = {load(0), load(1)};
   RingPosition<warpgroupProductStages> at;
   bool keep = false;
 #pragma unroll 1
   for (int first = 0; first < chunks; first += 2, at.advance()) {
     ring.barriers().full(at.stage).wait(at.parity);
-    wgmmaFence();
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      if (first + c >= chunks)
+      if (chunks % 2 != 0 && first + c >= chunks)
         break;
+      const WeightFragment a = Weight::decode(raw[c]); // the second while the first multiplies
+      raw[c] = load(first + 2 + c);
+      wgmmaFence();
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
-        wgmma<Operand, Tokens, Major::K>(part.r, a[c].step[s], ring.descriptor(at.stage, c, s), keep);
+        wgmma<Operand, Tokens, Major::K>(part.r, a.step[s], ring.descriptor(at.stage, c, s), keep);
         keep = true;
       }
+      wgmmaCommit();
     }
-    wgmmaCommit();
-    const WeightFragment next[2] = {Weight::decode(raw[0]), Weight::decode(raw[1])};
-    raw[0] = load(first + 4);
-    raw[1] = load(first + 5);
     wgmmaWait<0>();
-    a[0] = next[0];
-    a[1] = next[1];
     ring.barriers().empty(at.stage).arrive();
     if ((first + 2) % sliceChunks == 0 || first + 2 >= chunks) {
 #pragma unroll
