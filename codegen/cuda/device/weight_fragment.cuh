@@ -15,7 +15,7 @@
 // Blocks past the last one read the last one. The two are apart so that loads
 // can run ahead of the arithmetic.
 //
-//   PanelWeight<Q4_1, Bfloat, 4096> w{base, panels};      packed (PanelLayout.h)
+//   PanelWeight<Q4_1, Bfloat, 4096> w{base, rows};        packed (PanelLayout.h)
 //   RowWeight<Half, Bfloat, 4096> w{base, rows};           rows side by side
 //
 // A value is what the format defines, computed in f32 as one fused
@@ -66,7 +66,7 @@ template <class Format, class Operand, int Columns> struct PanelWeight {
   static constexpr long long panelBytes = static_cast<long long>(Columns / Format::superElements) * Format::superBytes;
 
   const unsigned char *base;
-  int panels; ///< ceil(N / 16).
+  int rows; ///< N; panels past the last read the last.
 
   /// What one row of a chunk needs in this lane. Members a format has not are never read.
   struct RawRow {
@@ -82,7 +82,7 @@ template <class Format, class Operand, int Columns> struct PanelWeight {
   __device__ __forceinline__ Raw load(int block, int chunk) const {
     constexpr int chunks = Format::superElements / 32;
     const unsigned char *super =
-        base + min(block, panels - 1) * panelBytes + static_cast<long long>(chunk / chunks) * Format::superBytes;
+        base + min(block, (rows - 1) / 16) * panelBytes + static_cast<long long>(chunk / chunks) * Format::superBytes;
     Raw raw;
     raw.row[0] = loadRow(super, chunk % chunks, mmaLane().g);
     raw.row[1] = loadRow(super, chunk % chunks, mmaLane().g + 8);

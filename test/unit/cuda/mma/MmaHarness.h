@@ -1,0 +1,67 @@
+//===- MmaHarness.h - kernels of the device library on the virtual device ------===//
+//
+// Compiles a text of test/unit/cuda/mma/kernels with some definitions, loads it
+// into a virtual device and runs its kernels.
+//
+//   FUSEC_REQUIRE_NVRTC(nvrtc);
+//   MmaProgram program(*nvrtc, "sm_80", "weight_product.cu", {"-DSLICE=128"});
+//   uint64_t y = program.outputs(rows * tokens);                   // NaN everywhere
+//   program.launch("spread", {.grid = 7, .threads = 256, .shared = bytes}, {w, x, y, program.put(sizes)});
+//   std::vector<float> found = program.floats(y, rows * tokens);
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/gpu/GpuDevice.h"
+#include "test/unit/cuda/CudaTestSupport.h"
+
+#include <span>
+
+namespace fusec::test {
+
+/// Rounded to nearest even to bf16 or f16, as tensor cores take their operands.
+enum class OperandType { Bfloat, Half };
+const char *name(OperandType type);
+uint16_t operandBits(OperandType type, float value);
+float operandValue(OperandType type, float value);
+
+struct MmaLaunch {
+  int64_t grid = 1;
+  int threads = 32;
+  int64_t shared = 0;
+};
+
+/// A text of the device library's folder replaced before compiling: for mutants.
+struct Mutation {
+  std::string header, from, to;
+};
+
+class MmaProgram {
+public:
+  MmaProgram(const codegen::Nvrtc &nvrtc, const std::string &target, const std::string &text,
+             std::vector<std::string> definitions, std::span<const Mutation> mutations = {});
+
+  template <class T> uint64_t put(std::span<const T> values) {
+    return putBytes(values.data(), static_cast<int64_t>(values.size_bytes()));
+  }
+  template <class T> uint64_t put(const std::vector<T> &values) { return put(std::span<const T>(values)); }
+  /// `count` floats, all NaN.
+  uint64_t outputs(int64_t count);
+  std::vector<float> floats(uint64_t at, int64_t count);
+
+  /// The error of the launch, with what the device's checks say.
+  Status launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters);
+
+private:
+  uint64_t putBytes(const void *from, int64_t bytes);
+
+  std::unique_ptr<runtime::GpuDevice> device;
+  std::unique_ptr<runtime::GpuStream> stream;
+  std::unique_ptr<runtime::GpuModule> module;
+  std::vector<runtime::GpuBuffer> buffers;
+};
+
+/// Uniform in [-1, 1), the same on every machine.
+std::vector<float> randomFloats(int64_t count, uint32_t seed);
+
+} // namespace fusec::test
