@@ -1,0 +1,245 @@
+//===- sampling.cuh - one token from a row of scores, without sorting -----------===//
+//
+// The block's P threads choose one of `count` ids: top-k, then top-p, then min-p
+// of the softmax at a temperature, as runtime/engine/Sampler.h orders the steps.
+//
+//   int id = sampleToken<P>(scores, count, {.temperature = 0.8f, .topK = 40, .topP = 0.95f}, uniform, shared);
+//   int id = bestToken<P>(scores, count, shared);       // temperature 0: the largest, lowest id on ties
+//
+// Ids in the order (score descending, id ascending) make a sequence, and each of
+// the three steps keeps a beginning of it. Where it ends is found digit by digit
+// of the score's bits: 4 passes with a histogram of 256 bins, of ids (top-k) or
+// of weights (top-p). Weights are integers, 2^40 exp((score - best) / temperature)
+// rounded down: their sums are exact in any order, so the result depends on
+// scores and `uniform` alone. Ids are then drawn in ascending order.
+//
+// NaN counts as impossible (-inf), +inf as the largest finite number; -1 when
+// nothing is possible. count < 2^20. All threads get the result; `shared` has
+// samplingScratchBytes bytes, 16-byte aligned, and is free again after a barrier.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+namespace fusec {
+
+struct SamplingChoice {
+  float temperature = 1; ///< > 0.
+  int topK = 0;          ///< 0: all.
+  float topP = 1;        ///< In (0, 1].
+  float minP = 0;        ///< Of the best id's probability.
+};
+
+inline constexpr int samplingScratchBytes = 256 * 8 + 32 * 8 + 16;
+
+namespace sampling {
+
+using Mass = unsigned long long;
+inline constexpr Mass oneMass = Mass(1) << 40;
+
+/// Scores as integers in the same order; 0 is impossible. Both zeros are one.
+__device__ __forceinline__ unsigned keyOf(float score) {
+  if (!(score > -__int_as_float(0x7f800000)))
+    return 0;
+  const unsigned bits = __float_as_uint(fminf(score, 3.402823466e38f) + 0.0f);
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+__device__ __forceinline__ float scoreOf(unsigned key) { return __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key); }
+
+/// What is kept: the keys above `key`, and the first `ties` ids of those that equal it.
+struct Cut {
+  unsigned key = 1;
+  Mass ties = ~Mass(0);
+};
+
+template <int P> struct Block {
+  static_assert(P % 32 == 0 && P >= 32 && P <= 1024, "whole warps");
+  Mass *bins;   ///< 256
+  Mass *warps;  ///< 32
+  Mass *result; ///< 2
+
+  __device__ explicit Block(void *shared) : bins(static_cast<Mass *>(shared)), warps(bins + 256), result(warps + 32) {}
+
+  /// Sum over the threads before this one, and over all of them.
+  __device__ Mass sumBefore(Mass mine, Mass &total) const {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    Mass inclusive = mine;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const Mass other = __shfl_up_sync(0xffffffffu, inclusive, d);
+      inclusive += lane >= d ? other : 0;
+    }
+    if (lane == 31)
+      warps[warp] = inclusive;
+    __syncthreads();
+    Mass before = 0;
+    total = 0;
+#pragma unroll
+    for (int w = 0; w < P / 32; ++w) {
+      before += w < warp ? warps[w] : 0;
+      total += warps[w];
+    }
+    __syncthreads();
+    return before + inclusive - mine;
+  }
+  __device__ Mass sum(Mass mine) const {
+    Mass total;
+    sumBefore(mine, total);
+    return total;
+  }
+  __device__ Mass largest(Mass mine) const {
+#pragma unroll
+    for (int d = 16; d >= 1; d /= 2) {
+      const Mass other = __shfl_xor_sync(0xffffffffu, mine, d);
+      mine = other > mine ? other : mine;
+    }
+    if (threadIdx.x % 32 == 0)
+      warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    for (int w = 0; w < P / 32; ++w)
+      mine = warps[w] > mine ? warps[w] : mine;
+    __syncthreads();
+    return mine;
+  }
+
+  /// The bin, from the last one down, in which the running sum reaches `wanted`; `above` becomes the sum before it.
+  /// By the first warp, 8 bins per lane; all threads get the result.
+  __device__ int binOf(Mass wanted, Mass &above) const {
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      const int last = 255 - 8 * static_cast<int>(threadIdx.x);
+      Mass mine = 0;
+      for (int i = 0; i < 8; ++i)
+        mine += bins[last - i];
+      Mass reached = mine;
+#pragma unroll
+      for (int d = 1; d < 32; d *= 2) {
+        const Mass other = __shfl_up_sync(0xffffffffu, reached, d);
+        reached += static_cast<int>(threadIdx.x) >= d ? other : 0;
+      }
+      reached += above;
+      Mass before = reached - mine;
+      if (before < wanted && reached >= wanted)
+        for (int i = 0; i < 8; ++i) {
+          const Mass bin = bins[last - i];
+          if (before + bin >= wanted) {
+            result[0] = last - i;
+            result[1] = before;
+            break;
+          }
+          before += bin;
+        }
+    }
+    __syncthreads();
+    above = result[1];
+    return static_cast<int>(result[0]);
+  }
+
+  /// f(key, id) for all possible ids, each by one thread.
+  template <class F> static __device__ void each(const float *scores, int count, F f) {
+    for (int id = threadIdx.x; id < count; id += P)
+      if (const unsigned key = keyOf(scores[id]))
+        f(key, id);
+  }
+
+  /// The shortest beginning of the sequence whose measures add up to `wanted`, which is at most those of all.
+  template <class Measure> __device__ Cut cut(const float *scores, int count, Mass wanted, Measure measure) const {
+    unsigned key = 0, mask = 0;
+    Mass above = 0;
+#pragma unroll 1
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      for (int b = threadIdx.x; b < 256; b += P)
+        bins[b] = 0;
+      __syncthreads();
+      each(scores, count, [&](unsigned k, int) {
+        if ((k & mask) == key)
+          atomicAdd(&bins[k >> shift & 255u], measure(k));
+      });
+      key |= static_cast<unsigned>(binOf(wanted, above)) << shift;
+      mask |= 255u << shift;
+    }
+    const Mass one = measure(key);
+    return {key, (wanted - above + one - 1) / one};
+  }
+};
+
+/// The largest score's key and its lowest id, in one word that orders them.
+template <int P> __device__ Mass best(const Block<P> &block, const float *scores, int count) {
+  Mass mine = 0;
+  Block<P>::each(scores, count, [&](unsigned key, int id) {
+    const Mass word = Mass(key) << 32 | (0xffffffffu - static_cast<unsigned>(id));
+    mine = word > mine ? word : mine;
+  });
+  return block.largest(mine);
+}
+
+} // namespace sampling
+
+/// The id of the largest score, the lowest one on ties.
+template <int P> __device__ int bestToken(const float *scores, int count, void *shared) {
+  const sampling::Mass word = sampling::best(sampling::Block<P>(shared), scores, count);
+  return word == 0 ? -1 : static_cast<int>(0xffffffffu - static_cast<unsigned>(word));
+}
+
+/// One id at random; `uniform` in [0, 1) is the same in all threads.
+template <int P>
+__device__ int sampleToken(const float *scores, int count, SamplingChoice choice, double uniform, void *shared) {
+  using namespace sampling;
+  const Block<P> block(shared);
+  const Mass word = best(block, scores, count);
+  if (word == 0)
+    return -1;
+  const float top = scoreOf(static_cast<unsigned>(word >> 32));
+  const auto mass = [=](unsigned key) {
+    return static_cast<Mass>(expf((scoreOf(key) - top) / choice.temperature) * static_cast<float>(oneMass));
+  };
+  Cut kept;
+  Mass ids = 0;
+  Block<P>::each(scores, count, [&](unsigned, int) { ++ids; });
+  ids = block.sum(ids);
+  if (choice.topK > 0 && static_cast<Mass>(choice.topK) < ids)
+    kept = block.cut(scores, count, choice.topK, [](unsigned) { return Mass(1); });
+  if (choice.topP < 1.0f) {
+    Mass mine = 0;
+    Block<P>::each(scores, count, [&](unsigned key, int) { mine += key > kept.key ? mass(key) : 0; });
+    Mass ties = 0;
+    Block<P>::each(scores, count, [&](unsigned key, int) { ties += key == kept.key; });
+    ties = block.sum(ties);
+    const Mass total = block.sum(mine) + mass(kept.key) * (kept.ties < ties ? kept.ties : ties);
+    const Mass wanted = static_cast<Mass>(static_cast<double>(choice.topP) * static_cast<double>(total));
+    kept = block.cut(scores, count, wanted > 0 ? wanted : 1, mass);
+  }
+  // Each thread draws from neighbouring ids, so that ids ascend over the threads.
+  const int share = (count + P - 1) / P, from = static_cast<int>(threadIdx.x) * share, to = min(from + share, count);
+  Mass ties = 0, all;
+  for (int id = from; id < to; ++id)
+    ties += keyOf(scores[id]) == kept.key;
+  const Mass tiesBefore = block.sumBefore(ties, all);
+  const Mass least = static_cast<Mass>(choice.minP * static_cast<float>(oneMass));
+  const auto keptMass = [&](int id, Mass &seen) -> Mass {
+    const unsigned key = keyOf(scores[id]);
+    if (key < kept.key || (key == kept.key && seen++ >= kept.ties))
+      return 0;
+    const Mass m = mass(key);
+    return m >= least ? m : 0;
+  };
+  Mass seen = tiesBefore, mine = 0;
+  for (int id = from; id < to; ++id)
+    mine += keptMass(id, seen);
+  Mass before = block.sumBefore(mine, all);
+  Mass target = static_cast<Mass>(uniform * static_cast<double>(all));
+  target = target < all ? target : all - 1;
+  if (before <= target && target < before + mine) {
+    seen = tiesBefore;
+    for (int id = from; id < to; ++id) {
+      before += keptMass(id, seen);
+      if (before > target) {
+        block.result[0] = id;
+        break;
+      }
+    }
+  }
+  __syncthreads();
+  return static_cast<int>(block.result[0]);
+}
+
+} // namespace fusec
