@@ -54,6 +54,15 @@ __device__ __forceinline__ Operands8 loadOperands8(const void *p) {
   return {{v.x, v.y, v.z, v.w}};
 }
 
+/// f(x[i]...) for each of the 8.
+template <class F, class... X> __device__ __forceinline__ Floats8 each8(F f, const X &...x) {
+  Floats8 result;
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    result.v[i] = f(x.v[i]...);
+  return result;
+}
+
 template <class Operand> __device__ __forceinline__ Operands8 toOperands(const Floats8 &x) {
   Operands8 result;
 #pragma unroll

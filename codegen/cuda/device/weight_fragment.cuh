@@ -53,9 +53,19 @@ __device__ __forceinline__ void setRow(WeightFragment &w, int upper, const Opera
 // Packed formats
 //===----------------------------------------------------------------------===//
 
-/// An integer code, 0 .. 2^23 - 1, plus `bias`, as a float: 2^23 + code has the code in its low bits.
-__device__ __forceinline__ float codeToFloat(unsigned code, float bias) {
-  return __uint_as_float(0x4b000000u | code) - (8388608.0f - bias);
+/// Byte i of `codes` plus `bias`: 2^23 + code is the float with the code in its low bits.
+__device__ __forceinline__ float byteToFloat(unsigned codes, int i, float bias) {
+  return __uint_as_float(__byte_perm(codes, 0x4b000000u, 0x7650 + i)) - (8388608.0f - bias);
+}
+
+/// Bits 0, 2, 4, 6 of `bits` as bit 4 of bytes 0 to 3; the products of other bits fall beside them, without a carry.
+__device__ __forceinline__ unsigned spreadBits(unsigned bits) { return (bits & 0x55u) * 0x00410410u & 0x10101010u; }
+
+/// Fields 0, 2, 4, 6 of two bits as bits 4 and 5 of bytes 0 to 3.
+__device__ __forceinline__ unsigned spreadFields(unsigned fields) {
+  unsigned f = fields & 0x3333u;
+  f = (f | f << 8) & 0x00ff00ffu;
+  return ((f | f << 4) & 0x0f0f0f0fu) << 4;
 }
 
 template <class Format, class Operand, int Columns> struct PanelWeight {
@@ -121,16 +131,30 @@ private:
     return r;
   }
 
-  /// Code of k 8q + i, the offset taken off.
-  static __device__ __forceinline__ float code(const RawRow &r, int i) {
-    if constexpr (Format::isSigned) // two's complement: flipping the top bit adds 128
-      return codeToFloat((r.low[i / 4] ^ 0x80808080u) >> (8 * (i % 4)) & 0xffu, -128.0f);
-    unsigned c = Format::bits >= 8 ? r.low[(i / 4) % lowWords] >> (8 * (i % 4)) & 0xffu : r.low[0] >> (4 * i) & 0xfu;
-    if constexpr (Format::bits == 5)
-      c |= (r.high >> i & 1u) << 4;
-    if constexpr (Format::bits == 6)
-      c |= (r.high >> (2 * i) & 3u) << 4;
-    return codeToFloat(c, -static_cast<float>(Format::offset));
+  /// The codes of 8 k as bytes: k 0, 2, 4, 6 and k 1, 3, 5, 7, or 0 to 3 and 4 to 7 for 8 bits.
+  struct Codes {
+    unsigned bytes[2];
+    __device__ __forceinline__ float operator[](int i) const {
+      constexpr float bias = Format::isSigned ? -128.0f : -static_cast<float>(Format::offset);
+      return Format::bits >= 8 ? byteToFloat(bytes[i / 4], i % 4, bias) : byteToFloat(bytes[i % 2], i / 2, bias);
+    }
+  };
+
+  static __device__ __forceinline__ Codes codesOf(const RawRow &r) {
+    if constexpr (Format::bits >= 8) {
+      constexpr unsigned flip = Format::isSigned ? 0x80808080u : 0; // two's complement: adds 128
+      return {{r.low[0] ^ flip, r.low[lowWords - 1] ^ flip}};
+    }
+    Codes c{{r.low[0] & 0x0f0f0f0fu, r.low[0] >> 4 & 0x0f0f0f0fu}};
+    if constexpr (Format::bits == 5) {
+      c.bytes[0] |= spreadBits(r.high);
+      c.bytes[1] |= spreadBits(r.high >> 1);
+    }
+    if constexpr (Format::bits == 6) {
+      c.bytes[0] |= spreadFields(r.high);
+      c.bytes[1] |= spreadFields(r.high >> 2);
+    }
+    return c;
   }
 
   static __device__ __forceinline__ float scaleOf(const RawRow &r) {
@@ -138,24 +162,25 @@ private:
     if constexpr (!Format::hasSubscales)
       return d;
     else if constexpr (Format::hasMinimum)
-      return d * codeToFloat(r.subscale, 0.0f);
+      return d * byteToFloat(r.subscale, 0, 0.0f);
     else // signed 8 bit
-      return d * codeToFloat(r.subscale ^ 0x80u, -128.0f);
+      return d * byteToFloat(r.subscale ^ 0x80u, 0, -128.0f);
   }
 
   static __device__ __forceinline__ float minimumOf(const RawRow &r) {
     float m = fromBits<Half>(r.minimum);
-    return Format::hasSubscales ? -(m * codeToFloat(r.submin, 0.0f)) : m;
+    return Format::hasSubscales ? -(m * byteToFloat(r.submin, 0, 0.0f)) : m;
   }
 
   static __device__ __forceinline__ Operands8 decodeRow(const RawRow &r) {
     float scale = scaleOf(r), minimum = 0.0f;
     if constexpr (Format::hasMinimum)
       minimum = minimumOf(r);
+    const Codes code = codesOf(r);
     Floats8 x;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      x.v[i] = Format::hasMinimum ? fused(scale, code(r, i), minimum) : scale * code(r, i);
+      x.v[i] = Format::hasMinimum ? fused(scale, code[i], minimum) : scale * code[i];
     return toOperands<Operand>(x);
   }
 };
