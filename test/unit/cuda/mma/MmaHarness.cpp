@@ -80,11 +80,9 @@ uint64_t MmaProgram::outputs(int64_t count) {
   return put(std::vector<float>(count, std::numeric_limits<float>::quiet_NaN()));
 }
 
-std::vector<float> MmaProgram::floats(uint64_t at, int64_t count) {
-  std::vector<float> values(count);
-  EXPECT_TRUE(stream->copyToHost(values.data(), at, count * 4).ok());
+void MmaProgram::getBytes(void *to, uint64_t at, int64_t bytes) {
+  EXPECT_TRUE(stream->copyToHost(to, at, bytes).ok());
   EXPECT_TRUE(stream->synchronize().ok());
-  return values;
 }
 
 Status MmaProgram::launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters) {

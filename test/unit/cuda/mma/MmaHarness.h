@@ -47,13 +47,19 @@ public:
   template <class T> uint64_t put(const std::vector<T> &values) { return put(std::span<const T>(values)); }
   /// `count` floats, all NaN.
   uint64_t outputs(int64_t count);
-  std::vector<float> floats(uint64_t at, int64_t count);
+  std::vector<float> floats(uint64_t at, int64_t count) { return get<float>(at, count); }
+  template <class T> std::vector<T> get(uint64_t at, int64_t count) {
+    std::vector<T> values(count);
+    getBytes(values.data(), at, count * static_cast<int64_t>(sizeof(T)));
+    return values;
+  }
 
   /// The error of the launch, with what the device's checks say.
   Status launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters);
 
 private:
   uint64_t putBytes(const void *from, int64_t bytes);
+  void getBytes(void *to, uint64_t at, int64_t bytes);
 
   std::unique_ptr<runtime::GpuDevice> device;
   std::unique_ptr<runtime::GpuStream> stream;
