@@ -1,0 +1,46 @@
+//===- MemoryAccess.h - addresses of 32 lanes to host memory -----------------===//
+//
+// Every load, store, atomic and copy goes through resolve(), which finds the
+// memory behind each lane's address, checks bounds and alignment, asks the
+// checker, and counts.
+//
+//   LaneAccess access(warp.mask);
+//   access.address(warp, instr, 0);
+//   if (!access.resolve(warp, Space::Global, 4, AccessKind::Read))
+//     return;  // A fault is reported.
+//   ... access.host[lane] ...
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/virtual/exec/Warp.h"
+
+#include <cstdint>
+
+namespace fusec::virtualgpu {
+
+enum class AccessKind : uint8_t { Read, Write, Atomic };
+
+struct LaneAccess {
+  explicit LaneAccess(uint32_t mask) : mask(mask) {}
+
+  uint32_t mask;
+  alignas(64) uint64_t at[warpLanes];
+  alignas(64) uint8_t *host[warpLanes];
+
+  /// at = the 32- or 64-bit register src[source] plus the instruction's offset.
+  void address(Warp &warp, const Instr &instr, int source);
+  /// Fills `host` for the lanes of the mask; `bytes` <= 16, a power of two. False after a fault.
+  bool resolve(Warp &warp, ptx::Space space, uint32_t bytes, AccessKind kind);
+  /// Lane i reads `bytes` right after lane i - 1, all lanes on.
+  bool contiguous(uint32_t bytes) const;
+
+private:
+  bool resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);
+  bool resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);
+  bool resolveLocal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);
+  bool resolveParameter(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);
+  bool resolveGeneric(Warp &warp, uint32_t bytes, AccessKind kind);
+};
+
+} // namespace fusec::virtualgpu
