@@ -56,6 +56,8 @@ const text::Tokenizer &Engine::tokenizer() const { return state->tokenizer; }
 const text::ChatTemplate *Engine::chatTemplate() const { return state->chatTemplate ? &*state->chatTemplate : nullptr; }
 const MemoryPlan &Engine::memory() const { return state->memory; }
 const EngineOptions &Engine::options() const { return state->options; }
+const ExecutorInfo &Engine::executorInfo() const { return state->executor->info(); }
+GraphStats Engine::graphStats() const { return state->executor->graphStats(); }
 std::span<const TokenId> Engine::endIds() const { return state->endIds; }
 
 Result<Generation> Engine::generate(const Request &request, const TokenCallback &onToken) {

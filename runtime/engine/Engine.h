@@ -23,14 +23,17 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/engine/Request.h"
+#include "runtime/exec/GraphStats.h"
 #include "runtime/exec/LaunchTime.h"
 #include "runtime/exec/MemoryPlan.h"
 #include "runtime/exec/ModelInfo.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fusec::text {
@@ -41,13 +44,18 @@ class Tokenizer;
 namespace fusec::runtime {
 
 struct EngineState;
+struct ExecutorInfo;
 
 struct EngineOptions {
   std::filesystem::path artifact = {}; ///< Directory that holds manifest.json.
   int threads = 0;                     ///< 0 = one per physical core this process may use.
   int64_t contextTokens = 0;           ///< 0 = the smaller of the model's context and 4096.
   int64_t chunkTokens = 256;           ///< Prompt tokens per step; does not change results.
-  std::string level = {};              ///< "avx2", "avx512"; "" = the best this CPU runs.
+  std::string level = {};              ///< CPU: "avx2", "avx512"; "" = the best this CPU runs.
+  std::string device = {};             ///< "" or "host", "cuda", "cuda:1", "virtual[:sm_80]" (docs/cuda/running.md).
+  bool graphs = true;                  ///< GPU: replay decode steps from captured graphs.
+  /// Called on the calling thread while a GPU is being loaded; `fraction` runs from 0 to 1. May be empty.
+  std::function<void(std::string_view stage, double fraction)> progress = {};
 };
 
 /// Which positions Engine::logits returns.
@@ -68,8 +76,12 @@ public:
   /// Null when the artifact has no chat template.
   const text::ChatTemplate *chatTemplate() const;
   const MemoryPlan &memory() const;
-  /// The options as resolved: real thread count, context, chunk and CPU level.
+  /// The options as resolved: real thread count (0 on a GPU), context, chunk and the kernels' level.
   const EngineOptions &options() const;
+  /// The device that runs the kernels, and notes for the user about it.
+  const ExecutorInfo &executorInfo() const;
+  /// How steps were launched so far; all zero on the CPU.
+  GraphStats graphStats() const;
   /// Ids that end a generation unless Request::ignoreEos; sorted.
   std::span<const TokenId> endIds() const;
 

@@ -3,7 +3,7 @@
 #include "runtime/engine/EngineState.h"
 
 #include "runtime/base/MappedFile.h"
-#include "runtime/device/host/CpuLevel.h"
+#include "runtime/exec/ExecutorFactory.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -35,17 +35,17 @@ Result<EngineOptions> resolve(EngineOptions options, const Manifest &manifest) {
   if (options.chunkTokens < 1)
     return invalidArgument("chunk tokens: expected at least 1, found " + std::to_string(options.chunkTokens));
   options.chunkTokens = std::min(options.chunkTokens, options.contextTokens);
-  FUSEC_ASSIGN_OR_RETURN(options.level, chooseCpuLevel(manifest.levels(TargetKind::Host), options.level));
   return options;
 }
 
-std::vector<int64_t> cachePageBytes(const Manifest &manifest) {
-  std::vector<int64_t> bytes;
-  for (const BufferInfo &buffer : manifest.buffers)
-    if (buffer.kind == BufferKind::Cache)
-      bytes.push_back(buffer.pageBytes);
-  return bytes;
+int64_t kvBytes(const MemoryPlan &memory) {
+  for (const MemoryPlan::Row &row : memory.rows)
+    if (row.name.starts_with("kv cache"))
+      return row.bytes;
+  return 0;
 }
+
+bool isOnHost(const EngineOptions &options) { return options.device.empty() || options.device == "host"; }
 
 } // namespace
 
@@ -53,10 +53,7 @@ Result<std::unique_ptr<EngineState>> EngineState::load(const EngineOptions &opti
   FUSEC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::open(options.artifact));
   FUSEC_ASSIGN_OR_RETURN(EngineOptions resolved, resolve(options, artifact.manifest));
   FUSEC_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, text::Tokenizer::load(options.artifact / "tokenizer.json"));
-  FUSEC_ASSIGN_OR_RETURN(HostDevice device, HostDevice::create(resolved.threads));
-  resolved.threads = device.threads();
-  auto state =
-      std::make_unique<EngineState>(std::move(resolved), std::move(artifact), std::move(tokenizer), std::move(device));
+  auto state = std::make_unique<EngineState>(std::move(resolved), std::move(artifact), std::move(tokenizer));
   FUSEC_RETURN_IF_ERROR(state->loadChatTemplate());
   state->collectEndIds();
   FUSEC_RETURN_IF_ERROR(state->reserve());
@@ -68,19 +65,16 @@ Status EngineState::reserve() {
   int64_t pageTokens = manifest.kv.pageTokens;
   int64_t numPages = (options.contextTokens + pageTokens - 1) / pageTokens + 1; // And the sink.
   maxOutputRows = std::clamp<int64_t>(maxLogitBytes / (manifest.model.vocabSize * 4), 1, options.chunkTokens);
-  ExecutorOptions executorOptions{
-      options.level, {options.chunkTokens, 1, maxOutputRows, options.contextTokens}, numPages};
-
-  FUSEC_ASSIGN_OR_RETURN(cache, KvCache::create(cachePageBytes(manifest), numPages));
+  ExecutorOptions setup{
+      options.device, options.level,  options.threads, {options.chunkTokens, 1, maxOutputRows, options.contextTokens},
+      numPages,       options.graphs, options.progress};
   allocator = BlockAllocator(static_cast<int32_t>(numPages));
-  FUSEC_ASSIGN_OR_RETURN(executor, Executor::create(artifact, device, cache, executorOptions));
+  FUSEC_ASSIGN_OR_RETURN(executor, createExecutor(artifact, setup));
   sequence.emplace(*executor, allocator, pageTokens);
-
-  memory.rows = {{"weights (mapped)", static_cast<int64_t>(artifact.weights.size())},
-                 {"kv cache (" + manifest.kv.dtype + ")", cache.bytes()}};
-  for (MemoryPlan::Row &row : executor->memory().rows)
-    memory.rows.push_back(std::move(row));
-  return checkMachineMemory();
+  options.level = executor->info().level;
+  options.threads = executor->info().threads;
+  memory = executor->memory();
+  return isOnHost(options) ? checkMachineMemory() : Status();
 }
 
 Status EngineState::checkMachineMemory() const {
@@ -90,7 +84,7 @@ Status EngineState::checkMachineMemory() const {
   if (machine <= 0 || needed <= machine)
     return {};
   return resourceExhausted("a context of " + std::to_string(options.contextTokens) + " tokens needs " +
-                           std::to_string(needed >> 20) + " MiB (kv cache " + std::to_string(cache.bytes() >> 20) +
+                           std::to_string(needed >> 20) + " MiB (kv cache " + std::to_string(kvBytes(memory) >> 20) +
                            " MiB), this machine has " + std::to_string(machine >> 20) +
                            " MiB: choose a smaller context");
 }

@@ -6,13 +6,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/host/HostDevice.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/engine/SequenceRunner.h"
 #include "runtime/exec/Artifact.h"
 #include "runtime/exec/Executor.h"
 #include "runtime/kv/BlockAllocator.h"
-#include "runtime/kv/KvCache.h"
 #include "runtime/text/ChatTemplate.h"
 #include "runtime/text/Tokenizer.h"
 
@@ -23,9 +21,8 @@
 namespace fusec::runtime {
 
 struct EngineState {
-  EngineState(EngineOptions options, Artifact artifact, text::Tokenizer tokenizer, HostDevice device)
-      : options(std::move(options)), artifact(std::move(artifact)), tokenizer(std::move(tokenizer)),
-        device(std::move(device)) {}
+  EngineState(EngineOptions options, Artifact artifact, text::Tokenizer tokenizer)
+      : options(std::move(options)), artifact(std::move(artifact)), tokenizer(std::move(tokenizer)) {}
 
   /// Reads and resolves everything; see Engine::create.
   static Result<std::unique_ptr<EngineState>> load(const EngineOptions &options);
@@ -35,8 +32,6 @@ struct EngineState {
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chatTemplate;
   std::vector<TokenId> endIds; ///< Sorted.
-  HostDevice device;
-  KvCache cache;
   BlockAllocator allocator{1}; ///< Sized when the cache is reserved.
   std::unique_ptr<Executor> executor;
   std::optional<SequenceRunner> sequence;

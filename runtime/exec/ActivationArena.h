@@ -1,8 +1,6 @@
 //===- ActivationArena.h - memory of activations and outputs, by slot --------===//
 //
-// Buffers of one slot share memory: the compiler proved that they are never live
-// together. A slot is as large as its largest buffer at the step limits; slots
-// follow each other in one allocation. Owns it; move-only.
+// Host memory for the slots of SlotLayout, in one allocation. Owns it; move-only.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -10,9 +8,9 @@
 #include "runtime/base/Status.h"
 #include "runtime/device/Buffer.h"
 #include "runtime/exec/Manifest.h"
+#include "runtime/exec/SlotLayout.h"
 
 #include <cstdint>
-#include <map>
 
 namespace fusec::runtime {
 
@@ -22,17 +20,13 @@ public:
   static Result<ActivationArena> create(const Manifest &manifest, const SymbolValues &maxima);
 
   /// Where a buffer of this slot lives; the slot must be one of the manifest's.
-  std::byte *address(int32_t slot) const { return memory.data() + slots.at(slot).offset; }
+  std::byte *address(int32_t slot) const { return memory.data() + layout.offset(slot); }
   /// Slack included.
-  int64_t slotBytes(int32_t slot) const { return slots.at(slot).bytes; }
+  int64_t slotBytes(int32_t slot) const { return layout.slotBytes(slot); }
   int64_t bytes() const { return memory.bytes(); }
 
 private:
-  struct Slot {
-    int64_t bytes = 0;
-    int64_t offset = 0;
-  };
-  std::map<int32_t, Slot> slots;
+  SlotLayout layout;
   Buffer memory;
 };
 

@@ -76,4 +76,12 @@ std::vector<std::string> Manifest::levels(TargetKind kind) const {
   return names;
 }
 
+std::vector<int64_t> Manifest::cachePageBytes() const {
+  std::vector<int64_t> bytes;
+  for (const BufferInfo &buffer : buffers)
+    if (buffer.kind == BufferKind::Cache)
+      bytes.push_back(buffer.pageBytes);
+  return bytes;
+}
+
 } // namespace fusec::runtime

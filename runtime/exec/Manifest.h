@@ -158,6 +158,8 @@ struct Manifest {
   const TargetInfo *findTarget(std::string_view level) const;
   /// Levels of the targets of this kind, in the manifest's order.
   std::vector<std::string> levels(TargetKind kind) const;
+  /// Page sizes of the cache buffers, in order.
+  std::vector<int64_t> cachePageBytes() const;
 };
 
 /// Parses and verifies. `where` names the file in messages; `weightsBytes` is the

@@ -11,7 +11,8 @@ function(fusec_install_headers FOLDER)
 endfunction()
 
 # fusec::runtime, with the static libraries it is made of.
-foreach(library FusecBase FusecDevice FusecKv FusecExec FusecText FusecJinja FusecRuntime)
+foreach(library FusecBase FusecDevice FusecCudaDevice FusecVirtualDevice FusecGpuDevices FusecKv FusecExec FusecText
+    FusecJinja FusecRuntime)
   target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${FUSEC_INCLUDE_DIR}>)
   target_compile_features(${library} INTERFACE cxx_std_20)
   install(TARGETS ${library} EXPORT fusecTargets ARCHIVE DESTINATION lib)

@@ -1,6 +1,6 @@
 //===- ExecutorTest.cpp - steps of the toy model ------------------------------===//
 
-#include "runtime/exec/Executor.h"
+#include "runtime/exec/HostExecutor.h"
 #include "test/unit/runtime/ToyArtifact.h"
 
 #include <gmock/gmock.h>
@@ -20,22 +20,19 @@ constexpr int64_t numPages = 40;
 
 /// An executor on a toy artifact, with the parts it borrows.
 struct Fixture {
-  explicit Fixture(ToyRule rule = ToyRule::Checksum, int threads = 1)
-      : files(rule), device(*HostDevice::create(threads)) {}
+  explicit Fixture(ToyRule rule = ToyRule::Checksum, int threads = 1) : files(rule), threads(threads) {}
 
   Status open(StepLimits limits = {16, 4, 16, toyContext}) {
     FUSEC_ASSIGN_OR_RETURN(artifact, Artifact::open(files.directory()));
-    std::vector<int64_t> pageBytes = {16};
-    FUSEC_ASSIGN_OR_RETURN(cache, KvCache::create(pageBytes, numPages));
-    FUSEC_ASSIGN_OR_RETURN(executor, Executor::create(artifact, device, cache, {"avx2", limits, numPages}));
+    FUSEC_ASSIGN_OR_RETURN(HostDevice device, HostDevice::create(threads));
+    FUSEC_ASSIGN_OR_RETURN(executor, HostExecutor::create(artifact, std::move(device), {"avx2", limits, numPages}));
     return {};
   }
 
   ToyArtifact files;
-  HostDevice device;
+  int threads;
   Artifact artifact;
-  KvCache cache;
-  std::unique_ptr<Executor> executor;
+  std::unique_ptr<HostExecutor> executor;
 };
 
 /// Best real id of row `row`.
@@ -163,12 +160,16 @@ TEST(Executor, PlansItsMemory) {
   Fixture toy;
   ASSERT_TRUE(toy.open().ok());
   MemoryPlan plan = toy.executor->memory();
-  ASSERT_EQ(plan.rows.size(), 4u);
-  EXPECT_EQ(plan.rows[0].name, "activations");
-  EXPECT_EQ(plan.rows[0].bytes, 64 + 64); // sums f32 [16], and slack.
-  EXPECT_EQ(plan.rows[1].name, "logits");
-  EXPECT_EQ(plan.rows[1].bytes, 16 * 20 * 4 + 64);
-  EXPECT_GT(plan.rows[3].bytes, 256);
+  ASSERT_EQ(plan.rows.size(), 6u);
+  EXPECT_EQ(plan.rows[0].name, "weights (mapped)");
+  EXPECT_EQ(plan.rows[0].bytes, toyWeightsBytes);
+  EXPECT_EQ(plan.rows[1].name, "kv cache (f32)");
+  EXPECT_EQ(plan.rows[1].bytes, numPages * 16 + 64);
+  EXPECT_EQ(plan.rows[2].name, "activations");
+  EXPECT_EQ(plan.rows[2].bytes, 64 + 64); // sums f32 [16], and slack.
+  EXPECT_EQ(plan.rows[3].name, "logits");
+  EXPECT_EQ(plan.rows[3].bytes, 16 * 20 * 4 + 64);
+  EXPECT_GT(plan.rows[5].bytes, 256);
 }
 
 TEST(Executor, SlotsTakeTheirLargestBuffer) {

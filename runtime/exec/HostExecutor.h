@@ -1,0 +1,81 @@
+//===- HostExecutor.h - steps on the CPU -------------------------------------===//
+//
+// Binds every launch to addresses once, then per step: checks the input, picks
+// kernel variants and grid sizes from the step's symbols, and gives all launches
+// to the thread team as one region.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/host/HostDevice.h"
+#include "runtime/exec/ActivationArena.h"
+#include "runtime/exec/Artifact.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/exec/StepInputs.h"
+#include "runtime/exec/StepShape.h"
+#include "runtime/kv/KvCache.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fusec::runtime {
+
+struct HostExecutorOptions {
+  std::string level; ///< A level of the manifest that this CPU runs.
+  StepLimits limits;
+  int64_t numPages = 0; ///< Pages of every buffer of the cache.
+};
+
+class HostExecutor final : public Executor {
+public:
+  /// Loads the kernels and reserves memory for steps up to the limits.
+  static Result<std::unique_ptr<HostExecutor>> create(const Artifact &artifact, HostDevice device,
+                                                      const HostExecutorOptions &options);
+
+  const ExecutorInfo &info() const override { return facts; }
+  Result<std::span<const float>> step(const StepInput &input) override;
+  MemoryPlan memory() const override;
+  void setProfiling(bool on) override;
+  std::vector<LaunchTime> takeProfile() override;
+
+private:
+  struct BoundVariant {
+    const KernelVariant *info;
+    KernelEntry entry;
+  };
+  struct BoundLaunch {
+    const LaunchInfo *info;
+    const std::vector<BoundVariant> *variants;
+    std::vector<void *> args;
+    LaunchTime time;
+  };
+
+  HostExecutor(const Artifact &artifact, HostDevice device, const HostExecutorOptions &options);
+  Status bind();
+  Status loadKernels(const TargetInfo &target);
+  std::vector<void *> bufferAddresses() const;
+  Status prepareLaunches(const SymbolValues &values);
+  void recordTimes();
+
+  const Artifact &artifact;
+  HostDevice device;
+  StepShape shape;
+  ExecutorInfo facts;
+  KvCache cache;
+  std::vector<HostModule> modules;
+  ActivationArena arena;
+  StepInputs inputs;
+  std::map<std::string, std::vector<BoundVariant>, std::less<>> kernels;
+  std::vector<BoundLaunch> bound;
+  std::vector<Launch> launches;      ///< Of the current step, parallel to `bound`.
+  std::vector<int64_t> symbolValues; ///< Of the current step, in the manifest's order.
+  std::vector<double> seconds;       ///< Of the current step; empty when not profiling.
+  const float *logits = nullptr;
+  int32_t logitsSlot = -1;
+};
+
+} // namespace fusec::runtime

@@ -1,0 +1,82 @@
+//===- GpuExecutor.h - steps on a GPU --------------------------------------------===//
+//
+// Per step: check the input, fill the step block in pinned memory, send it,
+// launch, fetch the logits. Decode steps replay a captured graph (GraphCache.h);
+// all others launch kernel by kernel and are counted with the reason.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/exec/Artifact.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/exec/StepShape.h"
+#include "runtime/exec/gpu/DecodeBuckets.h"
+#include "runtime/exec/gpu/GpuKernels.h"
+#include "runtime/exec/gpu/GpuLaunchPlan.h"
+#include "runtime/exec/gpu/GpuMemory.h"
+#include "runtime/exec/gpu/GraphCache.h"
+#include "runtime/exec/gpu/StepBlock.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace fusec::runtime {
+
+struct GpuExecutorOptions {
+  StepLimits limits;
+  int64_t numPages = 0;            ///< Pages of every buffer of the cache.
+  bool usesGraphs = true;          ///< False: every step kernel by kernel.
+  int64_t maxGraphSequences = 256; ///< Of the largest graph.
+  GpuMemory::Progress progress;    ///< While weights are copied; may be empty.
+};
+
+class GpuExecutor final : public Executor {
+public:
+  /// Chooses the target, loads its kernels, reserves memory for steps up to the
+  /// limits and copies the weights.
+  static Result<std::unique_ptr<GpuExecutor>> create(const Artifact &artifact, std::unique_ptr<GpuDevice> device,
+                                                     const GpuExecutorOptions &options);
+
+  const ExecutorInfo &info() const override { return facts; }
+  Result<std::span<const float>> step(const StepInput &input) override;
+  MemoryPlan memory() const override;
+  void setProfiling(bool on) override { isProfiling = on; }
+  std::vector<LaunchTime> takeProfile() override;
+  GraphStats graphStats() const override { return stats; }
+
+private:
+  GpuExecutor(const Artifact &artifact, std::unique_ptr<GpuDevice> device, const GpuExecutorOptions &options);
+  Status load();
+  Status findLogits();
+
+  Status launchStep(const StepInput &input, const SymbolValues &values);
+  /// True when the step was launched as a graph; else `reason` says why not.
+  Result<bool> launchAsGraph(const StepInput &input, const SymbolValues &values, EagerReason &reason);
+  Status launchEagerly(const StepInput &input, const SymbolValues &values);
+  Status launchTimed(const std::vector<PlannedLaunch> &launches);
+  Status recordTimes(const std::vector<PlannedLaunch> &launches);
+
+  const Artifact &artifact;
+  GpuExecutorOptions options;
+  std::unique_ptr<GpuDevice> device; ///< Outlives all below.
+  StepShape shape;
+  ExecutorInfo facts;
+  std::optional<GpuKernels> kernels;
+  std::optional<GpuMemory> gpuMemory;
+  std::unique_ptr<GpuStream> stream;
+  std::optional<StepBlock> block;
+  GpuLaunchPlan plan;
+  DecodeBuckets buckets;
+  GraphCache graphs;
+  GraphStats stats;
+  GpuAddress logits = 0;
+  std::span<std::byte> fetched; ///< The logits in pinned memory.
+  bool isProfiling = false;
+  std::vector<std::unique_ptr<GpuEvent>> events; ///< Before each launch and after the last.
+  std::vector<LaunchTime> times;                 ///< By launch of the manifest.
+};
+
+} // namespace fusec::runtime

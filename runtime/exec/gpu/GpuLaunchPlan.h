@@ -1,0 +1,51 @@
+//===- GpuLaunchPlan.h - from the symbols of a step to its launches -------------===//
+//
+// Binds each launch of the manifest to addresses once; then gives, for any values
+// of the symbols, the kernels with their grids. A pure function of the symbols:
+// the list for a bucket is what its captured graph must hold.
+//
+// Borrows kernels and manifest. Immutable after bind.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/exec/Manifest.h"
+#include "runtime/exec/gpu/GpuKernels.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fusec::runtime {
+
+/// One launch that has programs.
+struct PlannedLaunch {
+  size_t index; ///< Into Manifest::launches.
+  const KernelVariant *variant;
+  int64_t programs;
+  GpuLaunch launch; ///< Its parameters are the plan's.
+};
+
+class GpuLaunchPlan {
+public:
+  /// `addresses`: of the manifest's buffers; `sizes`: of the symbols' values.
+  static GpuLaunchPlan bind(const Manifest &manifest, const GpuKernels &kernels, std::span<const GpuAddress> addresses,
+                            GpuAddress sizes);
+
+  /// Internal error when a grid is larger than a GPU's.
+  Result<std::vector<PlannedLaunch>> at(const SymbolValues &values) const;
+
+private:
+  struct Row {
+    const LaunchInfo *info;
+    const std::vector<GpuKernels::Variant> *variants;
+    std::vector<uint64_t> parameters;
+  };
+  std::vector<Row> rows;
+};
+
+/// The launch as a graph lists it.
+GpuGraphLaunch asCaptured(const GpuLaunch &launch);
+
+} // namespace fusec::runtime

@@ -1,0 +1,67 @@
+//===- StepBlock.h - a step's inputs on a GPU -----------------------------------===//
+//
+// One block of memory, filled in pinned host memory and sent by one copy:
+//
+//   sizes [symbols] i64 | tokens [T] | positions [T] | sequences [T] |
+//   output_rows [R] | block_table [S, B]                     all i32
+//
+// Each part starts where it does in the largest step, so its address never
+// changes: captured graphs hold it. The table is last because only what a step
+// uses of it is sent.
+//
+// Move-only; one user.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/device/gpu/GpuDevice.h"
+#include "runtime/exec/Manifest.h"
+#include "runtime/exec/StepInput.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace fusec::runtime {
+
+/// Offsets of the parts, for steps up to the maxima.
+struct StepBlockLayout {
+  explicit StepBlockLayout(const SymbolValues &maxima);
+
+  std::array<int64_t, 5> offsets{}; ///< By InputKind; the sizes are at 0.
+  int64_t bytes = 0;
+};
+
+class StepBlock {
+public:
+  /// Pins host memory; `at` is device memory of layout.bytes.
+  static Result<StepBlock> create(GpuDevice &device, const StepBlockLayout &layout, GpuAddress at);
+
+  GpuAddress address(InputKind kind) const { return at + layout.offsets[static_cast<size_t>(kind)]; }
+  GpuAddress sizes() const { return at; }
+
+  /// Writes a step whose real sizes are `values`, laid out for `rows`: the same,
+  /// or a graph's bucket. Rows of the bucket that the step does not have are
+  /// padding: token 0 at position 0 of a sequence of their own, whose pages are
+  /// all the sink; so is what the table's rows lack. Kernels see the real sizes,
+  /// and B of the layout.
+  void fill(const StepInput &input, const SymbolValues &values, const SymbolValues &rows,
+            std::span<const Symbol> symbols);
+
+  /// Sends what fill() wrote. The stream must get there before the next fill().
+  Status send(GpuStream &stream) const;
+
+private:
+  StepBlock(const StepBlockLayout &layout, GpuAddress at, std::span<std::byte> staging)
+      : layout(layout), at(at), staging(staging) {}
+  int32_t *part(InputKind kind);
+  void fillTable(const StepInput &input, const SymbolValues &rows);
+
+  StepBlockLayout layout;
+  GpuAddress at;
+  std::span<std::byte> staging; ///< Pinned; the device's.
+  int64_t used = 0;
+};
+
+} // namespace fusec::runtime
