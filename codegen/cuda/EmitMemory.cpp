@@ -175,7 +175,7 @@ CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at,
     auto known = llvm::find_if(pageLookups, [&](auto &p) { return p.first == lookup; });
     if (known == pageLookups.end()) {
       std::string name = fresh(a.buffer.name + "Page");
-      out->line("const auto *" + name + " = " + lookup + ";");
+      out->line("auto *const " + name + " = " + lookup + ";");
       known = pageLookups.insert(pageLookups.end(), {lookup, name});
     }
     lookup = known->second;
