@@ -18,6 +18,8 @@ public:
   ~GuardedBuffer();
   template <typename T = void> T *as() const { return reinterpret_cast<T *>(data); }
   int64_t size() const { return bytes; }
+  /// The living buffer that starts at `address`; null if there is none. Not thread-safe.
+  static const GuardedBuffer *at(const void *address);
   /// True while nothing was written behind the buffer.
   bool slackIsUntouched() const;
 

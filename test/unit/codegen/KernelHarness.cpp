@@ -6,24 +6,14 @@
 #include "models/import/Dequantize.h"
 #include "runtime/base/Float16.h"
 
-#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
-#include <atomic>
 #include <cstring>
-#include <dlfcn.h>
-#include <fstream>
-#include <unistd.h>
+#include <gtest/gtest.h>
 
 namespace fusec::codegen {
 
-static std::string freshPath() {
-  static std::atomic<int> counter = 0;
-  auto folder = std::filesystem::temp_directory_path();
-  return (folder / ("fusec-kernels-" + std::to_string(getpid()) + "-" + std::to_string(counter++) + ".so")).string();
-}
-
-LoadedKernels::LoadedKernels(const std::string &text, std::string_view level, int64_t pageTokens) : path(freshPath()) {
+LoadedKernels::LoadedKernels(const std::string &text, std::string_view level, int64_t pageTokens) {
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   mlir::MLIRContext context(registry);
@@ -32,61 +22,18 @@ LoadedKernels::LoadedKernels(const std::string &text, std::string_view level, in
     message = "the kernel text does not parse";
     return;
   }
-  HostOptions options;
-  options.lowering.symbols = {"T", "S", "B", "R", "C"};
-  options.lowering.pageTokens = pageTokens;
-  if (const char *folder = std::getenv("FUSEC_DUMP_KERNELS"))
-    options.dumpKernelsTo = folder;
-  Result<std::vector<CompiledKernel>> compiled = compileHost(*module, level, path, options);
-  if (!compiled) {
-    message = compiled.status().message();
-    return;
-  }
-  kernels = *compiled;
-  handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    message = dlerror();
-}
-
-LoadedKernels::~LoadedKernels() {
-  if (handle)
-    dlclose(handle);
-  std::filesystem::remove(path);
-}
-
-LoadedKernels::Entry LoadedKernels::entry(const std::string &name) const {
-  return reinterpret_cast<Entry>(dlsym(handle, name.c_str()));
-}
-
-int64_t LoadedKernels::scratchBytes(const std::string &name) const {
-  for (const CompiledKernel &k : kernels)
-    if (k.entry == name)
-      return k.scratchBytes;
-  return 0;
-}
-
-std::string LoadedKernels::libraryBytes() const {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  auto made = RunnableKernels::create(*module, level, {"T", "S", "B", "R", "C"}, pageTokens);
+  if (made)
+    kernels = std::move(*made);
+  else
+    message = made.status().message();
 }
 
 void LoadedKernels::run(const std::string &name, std::vector<void *> args, std::vector<int64_t> symbols,
                         int64_t programs) const {
-  GuardedBuffer scratch(scratchBytes(name));
-  GuardedBuffer values(static_cast<int64_t>(symbols.size() * 8));
-  std::memcpy(values.as(), symbols.data(), symbols.size() * 8);
   int64_t cut = programs / 3;
-  entry(name)(args.data(), values.as<int64_t>(), 0, cut, scratch.as());
-  entry(name)(args.data(), values.as<int64_t>(), cut, programs, scratch.as());
-}
-
-std::vector<std::string> runnableLevels() {
-  std::vector<std::string> levels;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    levels.push_back("avx2");
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-    levels.push_back("avx512");
-  return levels;
+  Status status = kernels->run(name, args, symbols, {{0, cut}, {cut, programs}});
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 float noise(uint64_t index) {

@@ -10,9 +10,6 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <atomic>
-#include <unistd.h>
-
 namespace fusec::differential {
 
 using namespace reference;
@@ -28,16 +25,9 @@ int64_t registersOf(std::string_view level) {
   return 16;
 }
 
-std::filesystem::path freshLibrary() {
-  static std::atomic<int> counter = 0;
-  return std::filesystem::temp_directory_path() /
-         ("fusec-differential-" + std::to_string(getpid()) + "-" + std::to_string(counter++) + ".so");
-}
-
 } // namespace
 
-CompiledGraph::CompiledGraph(const std::string &text, std::string_view level, const FusionOptions &fusion)
-    : library(freshLibrary()) {
+CompiledGraph::CompiledGraph(const std::string &text, std::string_view level, const FusionOptions &fusion) {
   context.disableMultithreading();
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
@@ -54,25 +44,14 @@ CompiledGraph::CompiledGraph(const std::string &text, std::string_view level, co
     message = status.message() + (diagnostics.empty() ? "" : ": " + diagnostics);
 }
 
-CompiledGraph::~CompiledGraph() {
-  module.reset();
-  std::error_code ignored;
-  std::filesystem::remove(library, ignored);
-}
-
 Status CompiledGraph::compile(const std::string &text, std::string_view level, const FusionOptions &fusion) {
   graph = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   if (!graph)
     return invalidArgument("the graph does not parse");
   makeWeights();
   FUSEC_RETURN_IF_ERROR(lower(level, fusion));
-  codegen::HostOptions options;
-  options.lowering.symbols.assign(std::begin(symbolOrder), std::end(symbolOrder));
-  options.lowering.pageTokens = pageTokens;
-  options.threads = 1;
-  FUSEC_ASSIGN_OR_RETURN(kernels, codegen::compileHost(*lowered, level, library, options));
-  FUSEC_ASSIGN_OR_RETURN(runtime::HostModule loaded, runtime::HostModule::load(library));
-  module.emplace(std::move(loaded));
+  std::vector<std::string> symbols(std::begin(symbolOrder), std::end(symbolOrder));
+  FUSEC_ASSIGN_OR_RETURN(kernels, codegen::RunnableKernels::create(*lowered, level, symbols, pageTokens));
   return {};
 }
 

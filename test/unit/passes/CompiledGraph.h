@@ -4,7 +4,7 @@
 //
 //   graph text --interpretGraph--------------------------> the definition
 //        | all passes --interpretPlan--------------------> the kernels' meaning
-//        |                 | compileHost --run-----------> the machine code
+//        |                 | codegen --run---------------> the machine code
 //
 //   CompiledGraph graph(text, "avx512");
 //   Step step; step.symbols["T"] = 3; step.inputs["x"] = ...;
@@ -16,10 +16,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "codegen/host/ObjectCompiler.h"
 #include "ir/reference/PlanInterpreter.h"
 #include "passes/fusion/FusionControl.h"
-#include "runtime/device/host/HostModule.h"
 #include "test/unit/codegen/KernelHarness.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -58,7 +56,6 @@ class CompiledGraph {
 public:
   /// Compiles for a level; on failure `error()` says what failed.
   CompiledGraph(const std::string &text, std::string_view level, const FusionOptions &fusion = {});
-  ~CompiledGraph();
   CompiledGraph(const CompiledGraph &) = delete;
   CompiledGraph &operator=(const CompiledGraph &) = delete;
   const std::string &error() const { return message; }
@@ -88,9 +85,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> graph, lowered;
   std::map<std::string, codegen::TestWeights> weights;
   std::map<std::string, reference::Shape> weightShapes;
-  std::vector<codegen::CompiledKernel> kernels;
-  std::filesystem::path library;
-  std::optional<runtime::HostModule> module;
+  std::unique_ptr<codegen::RunnableKernels> kernels;
   std::string message;
 };
 

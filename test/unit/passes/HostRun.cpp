@@ -125,17 +125,11 @@ private:
     if (!variant)
       return {};
     const std::string name = variant.getSymName().str();
-    FUSEC_ASSIGN_OR_RETURN(runtime::KernelEntry entry, graph.module->entry(name));
     std::vector<void *> args;
     for (mlir::Value buffer : launch.getBuffers())
       args.push_back(addresses[buffer]);
     FUSEC_ASSIGN_OR_RETURN(int64_t programs, programsOf(variant));
-    for (auto [begin, end] : randomRanges(programs)) {
-      PoisonedBuffer scratch(scratchBytes(name)); // fresh: programs share nothing through it
-      entry(args.data(), symbols.data(), begin, end, scratch.as());
-      if (!scratch.slackIsUntouched())
-        return internalError("@" + name + " writes behind its scratch memory");
-    }
+    FUSEC_RETURN_IF_ERROR(graph.kernels->run(name, args, symbols, randomRanges(programs)));
     for (const auto &buffer : memory)
       if (!buffer->slackIsUntouched())
         return internalError("@" + name + " writes behind a buffer");
@@ -149,13 +143,6 @@ private:
       programs *= (extent[0] + axis.getTile() - 1) / axis.getTile();
     }
     return programs;
-  }
-
-  int64_t scratchBytes(const std::string &name) const {
-    for (const codegen::CompiledKernel &kernel : graph.kernels)
-      if (kernel.entry == name)
-        return kernel.scratchBytes;
-    return 0;
   }
 
   /// [0, programs) in up to 8 pieces, shuffled.
