@@ -6,6 +6,7 @@
 #include "tools/fusec/Compilation.h"
 #include "tools/fusec/CompilerTargets.h"
 #include "tools/fusec/ModelDigest.h"
+#include "tools/fusec/TargetChoice.h"
 #include "tools/fusec/Version.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -74,7 +75,7 @@ Result<fs::path> compileModel(const CompileOptions &options) {
   if (!isCacheType(options.kvDtype))
     return invalidArgument("a KV cache is stored in f32, f16 or bf16, not in " +
                            std::string(info(options.kvDtype).name));
-  FUSEC_RETURN_IF_ERROR(firstPipeline(options).status()); // A wrong target is said before the work.
+  FUSEC_RETURN_IF_ERROR(parseTargetChoice(options.target).status()); // A wrong target is said before the work.
   FUSEC_RETURN_IF_ERROR(parseMlirFlags(options.mlirFlags));
   report(options, "reading the model", 0.0);
   Compilation compilation(options);
@@ -83,17 +84,17 @@ Result<fs::path> compileModel(const CompileOptions &options) {
     return invalidArgument("'" + options.model.string() +
                            "' names no model to take weights from; use --compile-to for its IR");
   report(options, "fusing", 0.05);
+  FUSEC_ASSIGN_OR_RETURN(PipelineOptions pipeline, firstPipeline(compilation, options));
   if (!options.compileTo.empty()) {
     std::optional<Phase> last = phaseByName(options.compileTo);
     if (!last)
       return invalidArgument("unknown phase '" + options.compileTo + "'");
-    FUSEC_ASSIGN_OR_RETURN(PipelineOptions pipeline, firstPipeline(options));
     FUSEC_RETURN_IF_ERROR(compilation.runThrough(*last, pipeline));
     FUSEC_RETURN_IF_ERROR(writeIR(compilation.module(), options.output));
     compilation.warnAboutIdleRules();
     return options.output;
   }
-  FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Groups, {}));
+  FUSEC_RETURN_IF_ERROR(compilation.runThrough(Phase::Groups, pipeline));
   reportTaken(compilation, options);
   FUSEC_RETURN_IF_ERROR(buildArtifact(compilation, options));
   compilation.warnAboutIdleRules();

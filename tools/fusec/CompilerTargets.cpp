@@ -33,15 +33,26 @@ std::vector<std::string> levelsOf(const CompileOptions &options) {
 
 PipelineOptions hostPipeline(const std::string &level) { return {registersOf(level), pageTokens}; }
 
-/// What products are computed in, spelled out for the manifest.
-Result<std::string> mathOf(const CompileOptions &options) {
-  if (options.math == "auto" || options.math == "f32")
-    return std::string("f32");
-  return unsupported("--math " + options.math + ": products are computed in f32 so far");
+/// Whether a matrix of the model is stored in less than 32 bits.
+bool hasShortWeights(const models::Model &model) {
+  return llvm::any_of(model.weights(), [](const models::Weight &weight) {
+    return weight.shape.size() > 1 && weight.type != StorageType::F32;
+  });
 }
 
-/// The tiles of a level with 32 registers; the emitter takes any.
-PipelineOptions cudaPipeline(const codegen::CudaTarget &, const std::string &math) { return {32, pageTokens}; }
+/// What products round their operands to. A model that is stored in full precision is computed in it.
+std::string mathOf(const Compilation &compilation, const CompileOptions &options) {
+  if (options.math != "auto")
+    return options.math;
+  return compilation.hasModel() && hasShortWeights(compilation.model()) ? "bf16" : "f32";
+}
+
+PipelineOptions cudaPipeline(const std::string &math) {
+  PipelineOptions pipeline{32, pageTokens};
+  pipeline.isGpu = true;
+  pipeline.operands = math == "f32" ? "" : math;
+  return pipeline;
+}
 
 /// Plans and compiles the kernels of one CPU level.
 Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options,
@@ -64,8 +75,8 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
                                               const codegen::CudaTarget &target,
                                               const std::function<void(double)> &progress, Modules &modules) {
   const std::string name(target.name);
-  FUSEC_ASSIGN_OR_RETURN(std::string math, mathOf(options));
-  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(cudaPipeline(target, math), name));
+  const std::string math = mathOf(compilation, options);
+  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(cudaPipeline(math), name));
   codegen::CudaOptions cuda;
   cuda.emit.symbols = codegen::symbolOrder();
   cuda.emit.pageTokens = pageTokens;
@@ -86,12 +97,11 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
 
 } // namespace
 
-Result<PipelineOptions> firstPipeline(const CompileOptions &options) {
+Result<PipelineOptions> firstPipeline(const Compilation &compilation, const CompileOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
   if (choice.kind == TargetKind::Host)
     return hostPipeline(levelsOf(options).front());
-  FUSEC_ASSIGN_OR_RETURN(std::string math, mathOf(options));
-  return cudaPipeline(*choice.cuda.front(), math);
+  return cudaPipeline(mathOf(compilation, options));
 }
 
 Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation, const CompileOptions &options,

@@ -14,7 +14,7 @@ namespace fusec {
 inline constexpr int64_t pageTokens = 64;
 
 /// What the plan's passes are told for the first target of these options. Errors: an unknown target or math.
-Result<PipelineOptions> firstPipeline(const CompileOptions &options);
+Result<PipelineOptions> firstPipeline(const Compilation &compilation, const CompileOptions &options);
 
 /// Plans and compiles the kernels for every target into `options.output`/kernels; `modules` keeps the plans that the
 /// result refers to.

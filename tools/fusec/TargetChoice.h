@@ -23,7 +23,8 @@ struct TargetChoice {
 /// InvalidArgument says what there is.
 Result<TargetChoice> parseTargetChoice(const std::string &text);
 
-/// `--math`: what matrix products on tensor cores round their operands to. "auto" is f32: no rounding.
+/// `--math`: what matrix products on tensor cores round their operands to. "auto" is bf16, and f32 (no
+/// rounding) for a model all of whose matrices are stored in f32.
 inline constexpr const char *mathNames[] = {"auto", "f32", "bf16", "f16"};
 
 } // namespace fusec
