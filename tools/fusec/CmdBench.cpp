@@ -6,7 +6,9 @@
 // shows as spread and not as a difference between them.
 //
 //===----------------------------------------------------------------------===//
+#include "codegen/cuda/CudaTarget.h"
 #include "runtime/base/AtomicFile.h"
+#include "runtime/exec/Executor.h"
 #include "tools/fusec/Command.h"
 #include "tools/fusec/HostContext.h"
 #include "tools/fusec/Interrupt.h"
@@ -71,6 +73,7 @@ void BenchCommand::declare(CLI::App &app) {
       "Examples:\n"
       "  fusec bench model.gguf\n"
       "  fusec bench model.gguf --threads 2 --prompt 512 --generate 128 --repeats 9 --json\n"
+      "  fusec bench model.gguf --target cuda               # on the GPU; --no-graphs shows what graphs save\n"
       "  fusec bench model.gguf --prompt 0 --depth 2000     # decode behind a long context\n"
       "  fusec bench model.gguf --kernel-times times.json   # then: fusec explain model.gguf --timings times.json\n\n"
       "Rates are tokens per second: median (min .. max) of the repeats.");
@@ -127,6 +130,14 @@ Status BenchCommand::measure(const Environment &environment) {
   return {};
 }
 
+/// What kernels can reach at best: measured on the CPU; for a GPU the data sheet of its target's product.
+MachineRates ratesOf(const runtime::ExecutorInfo &executor) {
+  if (executor.threads > 0)
+    return measureMachine(executor.threads);
+  Result<const codegen::CudaTarget *> target = codegen::cudaTargetByName(executor.level);
+  return target ? MachineRates{(*target)->bytesPerSecond, (*target)->bf16PerSecond} : MachineRates();
+}
+
 /// One more decode with every launch timed, after the measurements: timing costs a little.
 Status BenchCommand::writeKernelTimes() {
   const int64_t steps = std::max<int64_t>(1, generateTokens);
@@ -142,7 +153,7 @@ Status BenchCommand::writeKernelTimes() {
   for (const runtime::LaunchTime &launch : engine->takeProfile())
     seconds[launch.kernel] += launch.seconds / double(steps);
   engine->setProfiling(false);
-  const MachineRates rates = measureMachine(engine->options().threads);
+  const MachineRates rates = ratesOf(engine->executorInfo());
   nlohmann::ordered_json file = {
       {"machine", {{"bytes_per_second", rates.bytesPerSecond}, {"flops_per_second", rates.flopsPerSecond}}},
       {"step", {{"tokens", 1}, {"context", depth + steps / 2}}},
@@ -175,6 +186,14 @@ nlohmann::json hostJson(const HostContext &host) {
   return block;
 }
 
+nlohmann::json graphsJson(const runtime::GraphStats &stats) {
+  nlohmann::json block = {
+      {"captured", stats.captured}, {"replayed", stats.replayed}, {"eager", nlohmann::json::object()}};
+  for (size_t i = 0; i < stats.eager.size(); ++i)
+    block["eager"][std::string(runtime::eagerReasons[i])] = stats.eager[i];
+  return block;
+}
+
 nlohmann::json BenchCommand::report() const {
   const runtime::ModelInfo &model = engine->model();
   const runtime::EngineOptions &options = engine->options();
@@ -185,6 +204,7 @@ nlohmann::json BenchCommand::report() const {
                       {"digest", model.digest},
                       {"bytes", model.bytes},
                       {"compiled_by", model.compilerVersion}};
+  context["device"] = engine->executorInfo().device;
   context["threads"] = options.threads;
   context["level"] = options.level;
   context["context_tokens"] = options.contextTokens;
@@ -200,6 +220,8 @@ nlohmann::json BenchCommand::report() const {
                            {"warmups", warmups},
                            {"unit", "tokens/s"},
                            {"peak_resident_bytes", peakResidentBytes()}};
+  if (engine->executorInfo().threads == 0)
+    result["graphs"] = graphsJson(engine->graphStats());
   if (!prefill.empty()) {
     result["prefill"] = statsJson(prefill);
     result["prefill"]["tokens"] = promptTokens;
@@ -225,9 +247,12 @@ void BenchCommand::printText(const nlohmann::json &report) const {
               formatBytes(model.bytes).c_str(), model.digest.c_str());
   std::printf("machine  %s, %d cores (%d threads, %d allowed), %s, %s\n", host.cpu.c_str(), host.physicalCores,
               host.logicalCores, host.allowedCores, formatBytes(host.memoryBytes).c_str(), host.system.c_str());
-  std::printf("run      fusec %s, %d threads, level %s, %s, load average %.2f before\n", FUSEC_VERSION,
-              engine->options().threads, engine->options().level.c_str(), host.date.c_str(),
-              host.loadAverage.value_or(-1));
+  const runtime::ExecutorInfo &executor = engine->executorInfo();
+  const std::string where = executor.threads > 0 ? std::to_string(executor.threads) + " threads" : executor.device;
+  std::printf("run      fusec %s, %s, level %s, %s, load average %.2f before\n", FUSEC_VERSION, where.c_str(),
+              executor.level.c_str(), host.date.c_str(), host.loadAverage.value_or(-1));
+  if (executor.threads == 0)
+    std::fputs(describeGraphs(engine->graphStats()).c_str(), stdout);
   if (!prefill.empty())
     printRate("prefill", prefill, std::to_string(promptTokens) + " tokens, " + std::to_string(repeats) + " repeats");
   if (!decode.empty())

@@ -56,6 +56,7 @@ void EvalCommand::declare(CLI::App &app) {
   app.add_flag("--json", json, "print one JSON object");
   app.footer("Examples:\n"
              "  fusec eval model.gguf text.txt\n"
+             "  fusec eval model.gguf text.txt --device cuda:1\n"
              "  fusec eval model.gguf text.txt --context-window 1024 --stride 512 --json\n\n"
              "The text is tokenised once, with BOS where the model wants it. Each window starts from an\n"
              "empty cache. A token is scored in the first window that holds it; the first token of a\n"

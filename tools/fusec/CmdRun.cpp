@@ -58,6 +58,8 @@ void RunCommand::declare(CLI::App &app) {
              "  fusec run model.gguf -p \"Why is the sky blue?\" --max-tokens 100\n"
              "  fusec run model.gguf --raw -p \"Once upon a time\" --temperature 0 --ids\n"
              "  fusec run model/ --system \"Answer in rhymes.\"      # a chat; Ctrl-D ends it\n"
+             "  fusec run model.gguf --target cuda -p Hello           # on the first GPU\n"
+             "  fusec run model.gguf --device virtual -p Hi -n 2      # the GPU's kernels, interpreted: slow, checked\n"
              "  cat question.txt | fusec run model.gguf -f -\n\n"
              "In a chat a line that ends in \\ continues on the next one; /reset forgets the\n"
              "conversation; Ctrl-C stops an answer, and at the prompt the program.");

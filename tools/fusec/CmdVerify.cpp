@@ -56,11 +56,11 @@ void VerifyCommand::declare(CLI::App &app) {
       ->check(CLI::Range(1, 1 << 20));
   app.add_option(
          "--row", options.pickedRows,
-         "only this comparison (may be repeated): fused, extensions, derived, repeat, threads, chunks, decode, level, "
-         "reference")
+         "only this comparison (may be repeated): fused, extensions, derived, repeat, graphs, threads, chunks, decode, "
+         "level, reference")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(
-          {"fused", "extensions", "derived", "repeat", "threads", "chunks", "decode", "level", "reference"}));
+          {"fused", "extensions", "derived", "repeat", "graphs", "threads", "chunks", "decode", "level", "reference"}));
   app.add_flag("--bisect", options.bisect, "search for the first fusion that changes a bit, though none fails");
   app.add_flag("!--no-bisect", options.searchFailures, "do not search for the fusion to blame");
   app.add_option("--fusion-limit", options.fusionLimit, "verify with only the first so many fusions")
@@ -76,6 +76,7 @@ void VerifyCommand::declare(CLI::App &app) {
              "  fusec verify model.gguf --tokens 512 --threads 4 --json\n"
              "  fusec verify model.gguf --row fused --bisect         # the first fusion that changes a bit\n"
              "  fusec verify model.gguf --reference 8                # and against arithmetic in double\n"
+             "  fusec verify model.gguf --target cuda                # on the GPU; level rows compare it with the CPU\n"
              "  fusec verify model.fusec                             # an artifact: threads, chunks, repeats");
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/base/AtomicFile.h"
 #include "runtime/base/Json.h"
 #include "runtime/device/host/CpuLevel.h"
+#include "runtime/exec/Executor.h"
 #include "tools/fusec/ArtifactCache.h"
 #include "tools/fusec/Compiler.h"
 #include "tools/fusec/ProgressBar.h"
@@ -37,6 +38,7 @@ void ModelOptions::declare(CLI::App &app) {
   app.add_option("--chunk", chunkTokens, "prompt tokens per step; never changes the result")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  device.declare(app);
   app.add_option("--level", level, "CPU level of the kernels; default: the best this CPU runs")
       ->check(CLI::IsMember({"avx2", "avx512"}));
   kvDtype.declare(app);
@@ -53,21 +55,26 @@ static Result<std::string> hostLevel(const std::string &asked) {
   return runtime::chooseCpuLevel(all, asked);
 }
 
-CompileOptions compileOptionsFor(const ModelOptions &options, const std::string &level) {
+CompileOptions compileOptionsFor(const ModelOptions &options, const std::string &target, const std::string &level,
+                                 const Environment &environment) {
   CompileOptions compile;
   compile.model = options.model;
   compile.extensions = options.extensions.files;
-  if (!level.empty())
+  compile.target = target;
+  compile.math = options.device.math;
+  compile.nvrtc = environment.nvrtc;
+  compile.kernelCache = environment.cacheRoot;
+  if (target == "host" && !level.empty())
     compile.levels = {level};
   compile.kvDtype = options.kvDtype.type();
   compile.fusionPlan = options.fusionPlan.file;
   return compile;
 }
 
-static Status compileInto(const std::filesystem::path &directory, const ModelOptions &options, const std::string &level,
-                          const Environment &environment) {
+static Status compileInto(const std::filesystem::path &directory, const ModelOptions &options,
+                          const std::string &target, const std::string &level, const Environment &environment) {
   ProgressBar bar(environment);
-  CompileOptions compile = compileOptionsFor(options, level);
+  CompileOptions compile = compileOptionsFor(options, target, level, environment);
   compile.output = directory;
   compile.progress = [&bar](std::string_view stage, double fraction) { bar.update(stage, fraction); };
   return compileModel(compile).status();
@@ -104,12 +111,17 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   const ArtifactCache cache(environment.cacheRoot);
   FUSEC_ASSIGN_OR_RETURN(auto files, modelFiles(model, kind));
   FUSEC_ASSIGN_OR_RETURN(std::string digest, cache.digests().digestOf(files));
-  FUSEC_ASSIGN_OR_RETURN(std::string level, hostLevel(options.level));
+  FUSEC_ASSIGN_OR_RETURN(std::string target, options.device.compileTarget(options.level));
+  std::string level;
+  if (target == "host") {
+    FUSEC_ASSIGN_OR_RETURN(level, hostLevel(options.level));
+  }
   FUSEC_ASSIGN_OR_RETURN(std::string compiler, cache.digests().digestOf({compilerLibrary()}));
   ArtifactKey key{.modelDigest = digest,
                   .compilerVersion = FUSEC_VERSION "-" + compiler,
                   .levels = {level},
-                  .options = {"kv-dtype=" + std::string(info(options.kvDtype.type()).name)}};
+                  .options = {"kv-dtype=" + std::string(info(options.kvDtype.type()).name), "target=" + target,
+                              "math=" + (target == "host" ? std::string() : options.device.math)}};
   FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());
   key.options.insert(key.options.end(), extensions.begin(), extensions.end());
   if (!options.fusionPlan.file.empty()) {
@@ -118,19 +130,30 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   }
   if (options.recompile)
     FUSEC_RETURN_IF_ERROR(cache.remove(key));
-  return cache.findOrBuild(
-      key, [&](const std::filesystem::path &directory) { return compileInto(directory, options, level, environment); });
+  return cache.findOrBuild(key, [&](const std::filesystem::path &directory) {
+    return compileInto(directory, options, target, level, environment);
+  });
 }
 
 Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment) {
+  FUSEC_ASSIGN_OR_RETURN(std::string device, options.device.deviceName(options.level));
   FUSEC_ASSIGN_OR_RETURN(std::filesystem::path artifact, artifactFor(options, environment));
+  ProgressBar bar(environment);
   runtime::EngineOptions engine;
   engine.artifact = artifact;
   engine.threads = options.threads;
   engine.contextTokens = options.contextTokens;
   engine.chunkTokens = options.chunkTokens;
   engine.level = options.level;
-  return runtime::Engine::create(engine);
+  engine.device = device;
+  engine.graphs = options.device.graphs;
+  engine.progress = [&bar](std::string_view stage, double fraction) { bar.update(stage, fraction); };
+  Result<std::unique_ptr<runtime::Engine>> opened = runtime::Engine::create(engine);
+  bar.finish();
+  if (opened)
+    for (const std::string &note : (*opened)->executorInfo().notes)
+      std::fprintf(stderr, "fusec: note: %s\n", note.c_str());
+  return opened;
 }
 
 int reportError(const Status &status) {

@@ -9,6 +9,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/schema/StorageType.h"
+#include "tools/fusec/DeviceOptions.h"
 #include "tools/fusec/Environment.h"
 #include "tools/fusec/ExtensionOptions.h"
 
@@ -48,6 +49,7 @@ struct ModelOptions {
   int64_t contextTokens = 0;
   int64_t chunkTokens = 256;
   std::string level;
+  DeviceOptions device;
   KvDtypeOption kvDtype;
   FusionPlanOption fusionPlan;
   ExtensionOptions extensions;
@@ -57,16 +59,17 @@ struct ModelOptions {
   void declare(CLI::App &app);
 };
 
-/// What these options ask of the compiler, for one CPU level (empty: the best this CPU runs). Output
-/// and progress are the caller's to set.
-CompileOptions compileOptionsFor(const ModelOptions &options, const std::string &level);
+/// What these options ask of the compiler, for a target (DeviceOptions::compileTarget) and, on the host, one CPU level
+/// (empty: the best this CPU runs). Output and progress are the caller's to set.
+CompileOptions compileOptionsFor(const ModelOptions &options, const std::string &target, const std::string &level,
+                                 const Environment &environment);
 
 /// The artifact directory for MODEL: MODEL itself when it is one, else a cache entry, compiled on
 /// first use with a progress bar on a terminal. InvalidArgument when an artifact stores its cache
 /// otherwise than `kvDtype` asks.
 Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment);
 
-/// artifactFor, then Engine::create.
+/// artifactFor, then Engine::create. Notes about the device go to standard error.
 Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment);
 
 /// Prints "fusec: MESSAGE" to standard error. Returns ExitInterrupted for a Cancelled status and

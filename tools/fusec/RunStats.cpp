@@ -1,6 +1,8 @@
 //===- RunStats.cpp - rates and memory of one generation as text -----------===//
 #include "tools/fusec/RunStats.h"
 
+#include "runtime/exec/Executor.h"
+
 #include <array>
 #include <cstdarg>
 #include <cstdio>
@@ -31,6 +33,17 @@ int64_t peakResidentBytes() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? int64_t(usage.ru_maxrss) * 1024 : 0;
 }
 
+std::string describeGraphs(const runtime::GraphStats &stats) {
+  std::string text = format("graphs     %6lld captured, %lld steps replayed", static_cast<long long>(stats.captured),
+                            static_cast<long long>(stats.replayed));
+  std::string eager;
+  for (size_t i = 0; i < stats.eager.size(); ++i)
+    if (stats.eager[i] > 0)
+      eager +=
+          (eager.empty() ? "" : ", ") + std::to_string(stats.eager[i]) + " " + std::string(runtime::eagerReasons[i]);
+  return text + (eager.empty() ? "" : "; kernel by kernel: " + eager) + "\n";
+}
+
 std::string describeRun(const runtime::Generation &generation, const runtime::Engine &engine) {
   const runtime::Timings &t = generation.timings;
   const std::string_view reason = runtime::finishReasonName(generation.reason);
@@ -41,8 +54,13 @@ std::string describeRun(const runtime::Generation &generation, const runtime::En
   text += format("generated  %6zu tokens, %.3f s, %.1f tokens/s, ended by %.*s\n", generation.ids.size(),
                  t.decodeSeconds, t.decodeTokensPerSecond(), static_cast<int>(reason.size()), reason.data());
   const runtime::EngineOptions &options = engine.options();
-  text += format("engine     %d threads, level %s, context %lld, chunk %lld\n", options.threads, options.level.c_str(),
+  const runtime::ExecutorInfo &executor = engine.executorInfo();
+  const bool isHost = executor.threads > 0;
+  const std::string where = isHost ? std::to_string(executor.threads) + " threads" : executor.device;
+  text += format("engine     %s, level %s, context %lld, chunk %lld\n", where.c_str(), executor.level.c_str(),
                  static_cast<long long>(options.contextTokens), static_cast<long long>(options.chunkTokens));
+  if (!isHost)
+    text += describeGraphs(engine.graphStats());
   for (const runtime::MemoryPlan::Row &row : engine.memory().rows)
     text += format("memory     %-20s %12s\n", row.name.c_str(), formatBytes(row.bytes).c_str());
   text += format("memory     %-20s %12s\n", "total planned", formatBytes(engine.memory().totalBytes()).c_str());

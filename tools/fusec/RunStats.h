@@ -11,6 +11,9 @@ namespace fusec {
 /// What `fusec run --stats` prints: tokens and rates of both phases, settings, memory by owner.
 std::string describeRun(const runtime::Generation &generation, const runtime::Engine &engine);
 
+/// One line: graphs captured, steps replayed, and how many were launched kernel by kernel for which reason.
+std::string describeGraphs(const runtime::GraphStats &stats);
+
 /// "1.5 MiB", "98.4 MiB", ...
 std::string formatBytes(int64_t bytes);
 

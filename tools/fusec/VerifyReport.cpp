@@ -116,8 +116,8 @@ bool VerifyReport::passed() const {
 }
 
 std::string verifyText(const VerifyReport &report) {
-  std::string text =
-      format("model  %s, level %s, %d threads\n", report.model.c_str(), report.level.c_str(), report.threads);
+  const std::string where = report.threads > 0 ? std::to_string(report.threads) + " threads" : "on the GPU";
+  std::string text = format("model  %s, level %s, %s\n", report.model.c_str(), report.level.c_str(), where.c_str());
   text += format("input  %lld prompt tokens, %lld generated greedily\n", static_cast<long long>(report.promptTokens),
                  static_cast<long long>(report.generateTokens));
   if (report.noise)

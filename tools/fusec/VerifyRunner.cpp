@@ -17,6 +17,8 @@ constexpr int64_t maxTraceBytes = int64_t(1) << 30;
 Result<std::unique_ptr<runtime::Engine>> open(const VerifySetup &setup, int64_t contextTokens) {
   runtime::EngineOptions options;
   options.artifact = setup.artifact;
+  options.device = setup.device;
+  options.graphs = setup.graphs;
   options.level = setup.level;
   options.threads = setup.threads;
   options.contextTokens = contextTokens;

@@ -27,8 +27,10 @@ namespace fusec {
 struct VerifySetup {
   std::filesystem::path artifact;
   std::string level = {};  ///< Empty: the best this CPU runs.
-  int threads = 0;         ///< 0: one per physical core.
+  int threads = 0;         ///< CPU; 0: one per physical core.
   int64_t chunkTokens = 0; ///< Tokens per step; 0: all in one.
+  std::string device = {}; ///< As in runtime::EngineOptions.
+  bool graphs = true;      ///< Likewise.
 };
 
 struct VerifyLengths {

@@ -35,6 +35,9 @@ std::string VerifySession::commandWith(int64_t limit) const {
       words.insert(words.end(), {name, value});
   };
   option("--level", model.level);
+  option("--device", model.device.device);
+  option("--target", model.device.target);
+  option("--math", model.device.math == "auto" ? "" : model.device.math);
   option("--kv-dtype", model.kvDtype.name);
   option("--fusion-plan", model.fusionPlan.file);
   for (const fs::path &rules : model.extensions.files.rules)

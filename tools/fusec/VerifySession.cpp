@@ -45,6 +45,10 @@ Result<VerifyReport> VerifySession::run() {
 Status VerifySession::openSubject() {
   FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(options.model.model));
   isArtifact = kind == ModelKind::Artifact;
+  FUSEC_ASSIGN_OR_RETURN(device, options.model.device.deviceName(options.model.level));
+  if (!isArtifact) {
+    FUSEC_ASSIGN_OR_RETURN(target, options.model.device.compileTarget(options.model.level));
+  }
   if (isArtifact && options.fusionLimit >= 0)
     return invalidArgument("--fusion-limit compiles the model anew; '" + options.model.model + "' is an artifact");
   if (options.fusionLimit >= 0) {
@@ -73,7 +77,9 @@ Status VerifySession::openSubject() {
 VerifySetup VerifySession::setupOf(const fs::path &artifact) const {
   VerifySetup setup;
   setup.artifact = artifact;
-  if (runner) {
+  setup.device = device;
+  setup.graphs = options.model.device.graphs;
+  if (runner && !isOnGpu()) {
     setup.level = runner->level();
     setup.threads = runner->threads();
   }
@@ -82,7 +88,7 @@ VerifySetup VerifySession::setupOf(const fs::path &artifact) const {
 
 /// With everything the user asked for.
 CompileOptions VerifySession::compileOptions(const std::string &level) {
-  CompileOptions compile = compileOptionsFor(options.model, level);
+  CompileOptions compile = compileOptionsFor(options.model, target, level, environment);
   compile.extensions.warning = {}; // Said once, for the subject.
   compile.progress = [this](std::string_view stage, double fraction) {
     if (progress)
@@ -192,17 +198,26 @@ void VerifySession::sameBits(const std::string &id, const std::string &what, Ver
   });
 }
 
-void VerifySession::planSameBits() {
-  const auto length = static_cast<int64_t>(runner->ids().size());
-  const VerifySetup subject = setupOf(subjectPath);
-  sameBits("repeat", "the same again", subject);
-  VerifySetup setup = subject;
+void VerifySession::planThreads(VerifySetup setup) {
   for (int threads : std::set<int>{1, runner->threads() + 1}) {
     setup.threads = threads;
     if (threads != runner->threads())
       sameBits("threads-" + std::to_string(threads),
                std::to_string(threads) + " / " + std::to_string(runner->threads()) + " threads", setup);
   }
+}
+
+void VerifySession::planSameBits() {
+  const auto length = static_cast<int64_t>(runner->ids().size());
+  const VerifySetup subject = setupOf(subjectPath);
+  sameBits("repeat", "the same again", subject);
+  VerifySetup setup = subject;
+  if (isOnGpu()) {
+    setup.graphs = !subject.graphs;
+    sameBits("graphs", subject.graphs ? "kernel by kernel / captured graphs" : "captured graphs / kernel by kernel",
+             setup);
+  } else
+    planThreads(setup);
   setup = subject;
   for (int64_t chunk : std::set<int64_t>{7, 64, options.model.chunkTokens}) {
     setup.chunkTokens = chunk;
@@ -293,6 +308,7 @@ Status VerifySession::compareLevel(const std::string &level) {
   const std::string id = "level-" + level, what = level + " / " + runner->level();
   VerifySetup setup = setupOf(subjectPath);
   setup.level = level;
+  setup.device = "host"; // A GPU is held to the CPU this way.
   if (isArtifact) {
     Result<VerifyTrace> other = runner->run(setup);
     if (!other && other.status().code() == ErrorCode::NotFound) {
@@ -308,6 +324,8 @@ Status VerifySession::compareLevel(const std::string &level) {
   if (!hasBound(id, what))
     return {};
   CompileOptions compile = compileOptions(level);
+  compile.target = "host";
+  compile.levels = {level};
   compile.fusionLimit = options.fusionLimit;
   FUSEC_ASSIGN_OR_RETURN(VerifyArtifact artifact, VerifyArtifact::compile(scratch, std::move(compile)));
   setup.artifact = artifact.path();

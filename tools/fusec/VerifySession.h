@@ -52,6 +52,7 @@ private:
   Status openSubject();
   void planSteps();
   void planSameBits();
+  void planThreads(VerifySetup setup);
   void planVariants();
   void planLevels();
   void planReference();
@@ -61,6 +62,7 @@ private:
   bool wanted(const std::string &id) const;
   VerifySetup setupOf(const std::filesystem::path &artifact) const;
   CompileOptions compileOptions(const std::string &level);
+  bool isOnGpu() const { return device != "host"; }
   CompileOptions plainOptions();
   Result<VerifyTrace> traceOf(CompileOptions compile);
 
@@ -85,6 +87,7 @@ private:
   const Environment &environment;
   std::filesystem::path scratch;
   bool isArtifact = false;
+  std::string device, target; ///< Of the subject; see DeviceOptions.
 
   std::optional<VerifyArtifact> limited; ///< The subject when it is not from the cache.
   std::filesystem::path subjectPath;
