@@ -161,7 +161,7 @@ int64_t pageStride(mlir::ModuleOp module) {
   return bytes;
 }
 
-std::vector<std::string> symbolOrder() { return {"T", "S", "B", "R", "C"}; }
+std::vector<std::string> symbolOrder() { return {"T", "S", "B", "R", "C", "W"}; }
 
 json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::ArrayRef<TargetPlan> targets,
                 const llvm::DenseMap<mlir::Operation *, WeightRange> &weights, const ArtifactOptions &options) {
@@ -172,6 +172,8 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
                    {"model", modelOf(config, modelBytes, options)},
                    {"symbols", symbolOrder()},
                    {"kv", {{"page_tokens", page}, {"dtype", cacheDtype(program)}, {"layers", config.layers}}}};
+  if (auto tile = program->getAttrOfType<mlir::IntegerAttr>("query_tile"))
+    manifest["kv"]["query_tile"] = tile.getInt();
   if (!options.extensions.empty())
     manifest["extensions"] = extensionsOf(options.extensions);
   manifest["numerics"] = json::array();

@@ -20,7 +20,7 @@ Result<std::unique_ptr<HostExecutor>> HostExecutor::create(const Artifact &artif
   SymbolValues maxima = executor->shape.maxima();
   FUSEC_ASSIGN_OR_RETURN(executor->cache, KvCache::create(artifact.manifest.cachePageBytes(), options.numPages));
   FUSEC_ASSIGN_OR_RETURN(executor->arena, ActivationArena::create(artifact.manifest, maxima));
-  FUSEC_ASSIGN_OR_RETURN(executor->inputs, StepInputs::create(maxima));
+  FUSEC_ASSIGN_OR_RETURN(executor->inputs, StepInputs::create(maxima, artifact.manifest.kv.queryTile));
   FUSEC_RETURN_IF_ERROR(executor->loadKernels(*target));
   FUSEC_RETURN_IF_ERROR(executor->bind());
   return executor;

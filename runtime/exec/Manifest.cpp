@@ -10,7 +10,7 @@ namespace fusec::runtime {
 
 namespace {
 
-constexpr std::string_view symbolNames[numSymbols] = {"T", "S", "B", "R", "C"};
+constexpr std::string_view symbolNames[numSymbols] = {"T", "S", "B", "R", "C", "W"};
 
 bool multiply(int64_t &value, int64_t by) { return !__builtin_mul_overflow(value, by, &value); }
 

@@ -39,8 +39,9 @@ enum class Symbol : uint8_t {
   Blocks,     ///< B: row stride of block_table.
   OutputRows, ///< R: rows whose logits are wanted.
   Context,    ///< C: largest context of the step, rounded up to whole pages.
+  QueryTiles, ///< W: entries of the list of query tiles; 0 for plans without one.
 };
-inline constexpr size_t numSymbols = 5;
+inline constexpr size_t numSymbols = 6;
 
 /// One value per Symbol, indexed by it.
 struct SymbolValues {
@@ -49,7 +50,7 @@ struct SymbolValues {
   int64_t operator[](Symbol symbol) const { return values[static_cast<size_t>(symbol)]; }
 };
 
-/// "T", "S", "B", "R", "C".
+/// "T", "S", "B", "R", "C", "W".
 std::string_view symbolName(Symbol symbol);
 std::optional<Symbol> symbolByName(std::string_view name);
 
@@ -74,7 +75,8 @@ std::optional<ElementType> elementTypeByName(std::string_view name);
 enum class BufferKind : uint8_t { Input, Weight, Cache, Activation, Output };
 
 /// The per-step inputs that a plan may name.
-enum class InputKind : uint8_t { Tokens, Positions, Sequences, BlockTable, OutputRows };
+enum class InputKind : uint8_t { Tokens, Positions, Sequences, BlockTable, OutputRows, QueryTiles };
+inline constexpr size_t numInputs = 6;
 
 struct BufferInfo {
   std::string name;
@@ -145,6 +147,7 @@ struct KvInfo {
   int64_t pageTokens = 0;
   std::string dtype; ///< "f32", "f16" or "bf16": how the values of every cache are stored.
   int64_t layers = 0;
+  int64_t queryTile = 0; ///< Most tokens of a query tile (QueryTiles.h); 0: no list.
 };
 
 struct Manifest {

@@ -38,11 +38,9 @@ struct InputName {
   std::string_view name;
   InputKind kind;
 };
-constexpr InputName inputNames[] = {{"tokens", InputKind::Tokens},
-                                    {"positions", InputKind::Positions},
-                                    {"sequences", InputKind::Sequences},
-                                    {"block_table", InputKind::BlockTable},
-                                    {"output_rows", InputKind::OutputRows}};
+constexpr InputName inputNames[] = {{"tokens", InputKind::Tokens},          {"positions", InputKind::Positions},
+                                    {"sequences", InputKind::Sequences},    {"block_table", InputKind::BlockTable},
+                                    {"output_rows", InputKind::OutputRows}, {"query_tiles", InputKind::QueryTiles}};
 
 template <size_t N, typename Row> const Row *findRow(const Row (&rows)[N], std::string_view name) {
   const Row *row = std::find_if(std::begin(rows), std::end(rows), [&](const Row &r) { return r.name == name; });
@@ -143,6 +141,9 @@ Result<KvInfo> readKv(const json &object) {
   FUSEC_ASSIGN_OR_RETURN(kv.pageTokens, readSize(object, "page_tokens", 1, 1 << 16));
   FUSEC_ASSIGN_OR_RETURN(kv.dtype, jsonString(object, "dtype"));
   FUSEC_ASSIGN_OR_RETURN(kv.layers, jsonIntOr(object, "layers", 0));
+  FUSEC_ASSIGN_OR_RETURN(kv.queryTile, jsonIntOr(object, "query_tile", 0));
+  if (kv.queryTile < 0 || kv.queryTile > (1 << 16))
+    return corruptData("query_tile: expected 0 to 65536, found " + std::to_string(kv.queryTile));
   return kv;
 }
 
@@ -157,7 +158,8 @@ Status readKindMembers(const json &object, BufferInfo &buffer) {
   case BufferKind::Input: {
     const InputName *row = findRow(inputNames, buffer.name);
     if (!row)
-      return corruptData("unknown input, expected tokens, positions, sequences, block_table or output_rows");
+      return corruptData(
+          "unknown input, expected tokens, positions, sequences, block_table, output_rows or query_tiles");
     buffer.input = row->kind;
     return readShape(object, buffer);
   }

@@ -26,16 +26,18 @@ namespace fusec::runtime {
 
 namespace {
 
-std::vector<Symbol> inputDims(InputKind kind) {
+std::vector<Extent> inputDims(InputKind kind) {
   switch (kind) {
   case InputKind::Tokens:
   case InputKind::Positions:
   case InputKind::Sequences:
-    return {Symbol::Tokens};
+    return {{Symbol::Tokens}};
   case InputKind::BlockTable:
-    return {Symbol::Sequences, Symbol::Blocks};
+    return {{Symbol::Sequences}, {Symbol::Blocks}};
   case InputKind::OutputRows:
-    return {Symbol::OutputRows};
+    return {{Symbol::OutputRows}};
+  case InputKind::QueryTiles:
+    return {{Symbol::QueryTiles}, {std::nullopt, 2}};
   }
   return {};
 }
@@ -131,9 +133,9 @@ private:
   }
 
   Status checkInput(const BufferInfo &buffer) const {
-    std::vector<Extent> expected;
-    for (Symbol symbol : inputDims(buffer.input))
-      expected.push_back({symbol, 0});
+    if (buffer.input == InputKind::QueryTiles && manifest.kv.queryTile == 0)
+      return corruptData("the plan reads query tiles but kv.query_tile says that there are none");
+    const std::vector<Extent> expected = inputDims(buffer.input);
     if (buffer.type.name != "i32" || buffer.dims != expected)
       return corruptData("expected i32 " + print(expected) + ", found " + std::string(buffer.type.name) + " " +
                          print(buffer.dims));

@@ -2,6 +2,8 @@
 
 #include "runtime/exec/StepInputs.h"
 
+#include "runtime/exec/QueryTiles.h"
+
 #include <cstring>
 
 namespace fusec::runtime {
@@ -18,8 +20,9 @@ int64_t alignedBytes(int64_t elements) {
 
 } // namespace
 
-Result<StepInputs> StepInputs::create(const SymbolValues &maxima) {
+Result<StepInputs> StepInputs::create(const SymbolValues &maxima, int64_t queryTile) {
   StepInputs inputs;
+  inputs.queryTile = queryTile;
   int64_t total = 0;
   auto place = [&](InputKind kind, int64_t elements) {
     inputs.offsets[static_cast<size_t>(kind)] = total;
@@ -30,6 +33,7 @@ Result<StepInputs> StepInputs::create(const SymbolValues &maxima) {
   place(InputKind::Sequences, maxima[Symbol::Tokens]);
   place(InputKind::BlockTable, maxima[Symbol::Sequences] * maxima[Symbol::Blocks]);
   place(InputKind::OutputRows, maxima[Symbol::OutputRows]);
+  place(InputKind::QueryTiles, 2 * maxima[Symbol::QueryTiles]);
   FUSEC_ASSIGN_OR_RETURN(inputs.memory, Buffer::allocate(total, "step inputs"));
   return inputs;
 }
@@ -44,6 +48,8 @@ void StepInputs::fill(const StepInput &input) {
   copy(InputKind::Sequences, input.sequences);
   copy(InputKind::BlockTable, input.blockTable);
   copy(InputKind::OutputRows, input.outputRows);
+  if (queryTile > 0)
+    writeQueryTiles(input.sequences, queryTile, reinterpret_cast<int32_t *>(address(InputKind::QueryTiles)));
 }
 
 } // namespace fusec::runtime

@@ -18,7 +18,8 @@ namespace fusec::runtime {
 
 class StepInputs {
 public:
-  static Result<StepInputs> create(const SymbolValues &maxima);
+  /// `queryTile`: KvInfo::queryTile.
+  static Result<StepInputs> create(const SymbolValues &maxima, int64_t queryTile);
 
   std::byte *address(InputKind kind) const { return memory.data() + offsets[static_cast<size_t>(kind)]; }
   int64_t bytes() const { return memory.bytes(); }
@@ -27,7 +28,8 @@ public:
   void fill(const StepInput &input);
 
 private:
-  std::array<int64_t, 5> offsets{}; ///< By InputKind.
+  std::array<int64_t, numInputs> offsets{}; ///< By InputKind.
+  int64_t queryTile = 0;
   Buffer memory;
 };
 

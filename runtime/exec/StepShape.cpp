@@ -2,6 +2,8 @@
 
 #include "runtime/exec/StepShape.h"
 
+#include "runtime/exec/QueryTiles.h"
+
 #include <algorithm>
 
 namespace fusec::runtime {
@@ -30,7 +32,8 @@ Status requireSize(size_t size, int64_t low, int64_t high, const char *what) {
 } // namespace
 
 StepShape::StepShape(const Manifest &manifest, const StepLimits &limits, int64_t numPages)
-    : limits(limits), numPages(numPages), vocabSize(manifest.model.vocabSize), tokensPerPage(manifest.kv.pageTokens) {}
+    : limits(limits), numPages(numPages), vocabSize(manifest.model.vocabSize), tokensPerPage(manifest.kv.pageTokens),
+      queryTile(manifest.kv.queryTile) {}
 
 SymbolValues StepShape::maxima() const {
   SymbolValues maxima;
@@ -39,6 +42,7 @@ SymbolValues StepShape::maxima() const {
   maxima[Symbol::Blocks] = ceilDiv(limits.contextTokens, tokensPerPage);
   maxima[Symbol::OutputRows] = limits.outputRows;
   maxima[Symbol::Context] = maxima[Symbol::Blocks] * tokensPerPage;
+  maxima[Symbol::QueryTiles] = queryTile > 0 ? limits.tokens : 0;
   return maxima;
 }
 
@@ -75,6 +79,7 @@ SymbolValues StepShape::symbolsOf(const StepInput &input) const {
   values[Symbol::Blocks] = input.blockStride;
   values[Symbol::OutputRows] = static_cast<int64_t>(input.outputRows.size());
   values[Symbol::Context] = ceilDiv(context, tokensPerPage) * tokensPerPage;
+  values[Symbol::QueryTiles] = queryTile > 0 ? countQueryTiles(input.sequences, queryTile) : 0;
   return values;
 }
 

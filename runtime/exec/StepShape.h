@@ -34,7 +34,7 @@ private:
   Status checkTokens(const StepInput &input) const;
 
   StepLimits limits;
-  int64_t numPages, vocabSize, tokensPerPage;
+  int64_t numPages, vocabSize, tokensPerPage, queryTile;
 };
 
 } // namespace fusec::runtime

@@ -42,6 +42,7 @@ DecodeBuckets::Choice DecodeBuckets::choose(const StepInput &input, const Symbol
   const int64_t blocks = roundUpTo(values[Symbol::Context] / pageTokens, maxBlocks);
   SymbolValues bucket;
   bucket[Symbol::Tokens] = bucket[Symbol::Sequences] = bucket[Symbol::OutputRows] = rows;
+  bucket[Symbol::QueryTiles] = values[Symbol::QueryTiles] > 0 ? rows : 0; // A token each.
   bucket[Symbol::Blocks] = blocks;
   bucket[Symbol::Context] = blocks * pageTokens;
   return {bucket, {}};

@@ -20,7 +20,7 @@ std::string inMiB(int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1)
 
 Result<GpuMemory> GpuMemory::reserve(GpuDevice &device, const Artifact &artifact, const SymbolValues &maxima,
                                      int64_t numPages) {
-  GpuMemory memory(maxima);
+  GpuMemory memory(maxima, artifact.manifest.kv.queryTile);
   FUSEC_RETURN_IF_ERROR(memory.lay(artifact, maxima, numPages));
   FUSEC_RETURN_IF_ERROR(memory.checkFree(device));
   const int64_t weightBytes = static_cast<int64_t>(artifact.weights.size()) + slackBytes;

@@ -47,7 +47,7 @@ public:
   const MemoryPlan &plan() const { return rows; }
 
 private:
-  explicit GpuMemory(const SymbolValues &maxima) : step(maxima) {}
+  GpuMemory(const SymbolValues &maxima, int64_t queryTile) : step(maxima, queryTile) {}
   Status lay(const Artifact &artifact, const SymbolValues &maxima, int64_t numPages);
   Status checkFree(GpuDevice &device) const;
 

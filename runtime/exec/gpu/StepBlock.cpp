@@ -2,6 +2,7 @@
 
 #include "runtime/exec/gpu/StepBlock.h"
 
+#include "runtime/exec/QueryTiles.h"
 #include "runtime/kv/BlockAllocator.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ template <typename Pad> void copyPadded(int32_t *to, std::span<const int32_t> va
 
 } // namespace
 
-StepBlockLayout::StepBlockLayout(const SymbolValues &maxima) {
+StepBlockLayout::StepBlockLayout(const SymbolValues &maxima, int64_t queryTile) : queryTile(queryTile) {
   bytes = padded(static_cast<int64_t>(numSymbols * sizeof(int64_t)));
   auto place = [&](InputKind kind, int64_t elements) {
     offsets[static_cast<size_t>(kind)] = bytes;
@@ -35,6 +36,7 @@ StepBlockLayout::StepBlockLayout(const SymbolValues &maxima) {
   place(InputKind::Positions, maxima[Symbol::Tokens]);
   place(InputKind::Sequences, maxima[Symbol::Tokens]);
   place(InputKind::OutputRows, maxima[Symbol::OutputRows]);
+  place(InputKind::QueryTiles, 2 * maxima[Symbol::QueryTiles]);
   place(InputKind::BlockTable, maxima[Symbol::Sequences] * maxima[Symbol::Blocks]);
 }
 
@@ -61,7 +63,16 @@ void StepBlock::fill(const StepInput &input, const SymbolValues &values, const S
   copyPadded(part(InputKind::Positions), input.positions, rows[Symbol::Tokens], zero);
   copyPadded(part(InputKind::Sequences), input.sequences, rows[Symbol::Tokens], own);
   copyPadded(part(InputKind::OutputRows), input.outputRows, rows[Symbol::OutputRows], own);
+  fillQueryTiles(input, values, rows);
   fillTable(input, rows);
+}
+
+void StepBlock::fillQueryTiles(const StepInput &input, const SymbolValues &values, const SymbolValues &rows) {
+  if (layout.queryTile == 0)
+    return;
+  int32_t *list = part(InputKind::QueryTiles);
+  writeQueryTiles(input.sequences, layout.queryTile, list);
+  std::fill(list + 2 * values[Symbol::QueryTiles], list + 2 * rows[Symbol::QueryTiles], 0);
 }
 
 void StepBlock::fillTable(const StepInput &input, const SymbolValues &rows) {

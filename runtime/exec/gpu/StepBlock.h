@@ -3,7 +3,7 @@
 // One block of memory, filled in pinned host memory and sent by one copy:
 //
 //   sizes [symbols] i64 | tokens [T] | positions [T] | sequences [T] |
-//   output_rows [R] | block_table [S, B]                     all i32
+//   output_rows [R] | query_tiles [W, 2] | block_table [S, B]      all i32
 //
 // Each part starts where it does in the largest step, so its address never
 // changes: captured graphs hold it. The table is last because only what a step
@@ -27,10 +27,12 @@ namespace fusec::runtime {
 
 /// Offsets of the parts, for steps up to the maxima.
 struct StepBlockLayout {
-  explicit StepBlockLayout(const SymbolValues &maxima);
+  /// `queryTile`: KvInfo::queryTile.
+  StepBlockLayout(const SymbolValues &maxima, int64_t queryTile);
 
-  std::array<int64_t, 5> offsets{}; ///< By InputKind; the sizes are at 0.
+  std::array<int64_t, numInputs> offsets{}; ///< By InputKind; the sizes are at 0.
   int64_t bytes = 0;
+  int64_t queryTile = 0;
 };
 
 class StepBlock {
@@ -44,7 +46,7 @@ public:
   /// Writes a step whose real sizes are `values`, laid out for `rows`: the same,
   /// or a graph's bucket. Rows of the bucket that the step does not have are
   /// padding: token 0 at position 0 of a sequence of their own, whose pages are
-  /// all the sink; so is what the table's rows lack. Kernels see the real sizes,
+  /// all the sink; so is what the table's rows lack, and a query tile without tokens. Kernels see the real sizes,
   /// and B of the layout.
   void fill(const StepInput &input, const SymbolValues &values, const SymbolValues &rows,
             std::span<const Symbol> symbols);
@@ -56,6 +58,7 @@ private:
   StepBlock(const StepBlockLayout &layout, GpuAddress at, std::span<std::byte> staging)
       : layout(layout), at(at), staging(staging) {}
   int32_t *part(InputKind kind);
+  void fillQueryTiles(const StepInput &input, const SymbolValues &values, const SymbolValues &rows);
   void fillTable(const StepInput &input, const SymbolValues &rows);
 
   StepBlockLayout layout;
