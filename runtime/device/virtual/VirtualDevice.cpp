@@ -96,6 +96,7 @@ Result<std::span<std::byte>> VirtualDevice::allocatePinned(int64_t bytes, std::s
 Status VirtualDevice::run(const Program &program, const runtime::GpuGraphLaunch &launch) {
   Grid grid(*memory, program,
             {.checked = options.checked,
+             .allowUninitialised = options.allowUninitialised,
              .seed = options.seed,
              .asyncPolicy = options.asyncPolicy,
              .threads = options.threads,

@@ -28,6 +28,7 @@ namespace fusec::virtualgpu {
 struct VirtualOptions {
   std::string target = "sm_80"; ///< "sm_90a" also loads PTX for sm_90a.
   bool checked = true;
+  bool allowUninitialised = false; ///< Checked mode lets kernels read bytes nobody wrote (padded loads).
   uint64_t seed = 0; ///< 0: warps run in order; else order and turns are random by this seed.
   AsyncPolicy asyncPolicy = AsyncPolicy::Late;
   int threads = 1;       ///< Host threads for the blocks of an unchecked launch.

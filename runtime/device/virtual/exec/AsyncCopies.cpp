@@ -25,6 +25,8 @@ void AsyncCopies::issue(Warp &warp, int lane, Copy copy) {
   else
     std::memset(warp.block.shared.data() + copy.to, 0xff, copy.bytes);
   thread.copies.push_back(copy);
+  if (BlockChecker *checker = warp.block.checker.get())
+    checker->copyStarts(copy.to, copy.bytes);
 }
 
 void AsyncCopies::move(Warp &warp, int, Copy &copy) {
@@ -33,6 +35,40 @@ void AsyncCopies::move(Warp &warp, int, Copy &copy) {
     std::memcpy(to, warp.block.grid.memory.host(copy.from), copy.fromBytes);
   std::memset(to + copy.fromBytes, 0, copy.bytes - copy.fromBytes);
   copy.moved = true;
+}
+
+/// The source is charged now: whoever wrote it since the issue must be ordered.
+bool AsyncCopies::finish(Warp &warp, int lane, const Copy &copy) {
+  BlockChecker *checker = warp.block.checker.get();
+  if (!checker)
+    return true;
+  checker->copyEnds(warp.firstThread() + static_cast<uint32_t>(lane), copy.to, copy.bytes);
+  if (copy.fromBytes == 0)
+    return true;
+  LaneAccess source(1u << lane);
+  source.at[lane] = copy.from;
+  return checker->global(warp, source, source.mask, copy.fromBytes, AccessKind::Read);
+}
+
+std::string AsyncCopies::describe(uint32_t at) const {
+  for (size_t thread = 0; thread < threads.size(); ++thread)
+    for (const Copy &copy : threads[thread].copies)
+      if (at >= copy.to && at < copy.to + copy.bytes)
+        return " (issued by thread " + std::to_string(thread) + ")";
+  return {};
+}
+
+bool AsyncCopies::checkExit(Warp &warp) const {
+  for (uint32_t m = warp.mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const size_t left = inFlight(warp.firstThread() + static_cast<uint32_t>(lane));
+    if (left == 0)
+      continue;
+    warp.fault(FaultKind::UnfinishedCopies,
+               "the thread ends with " + std::to_string(left) + " cp.async copies it never waited for", lane);
+    return false;
+  }
+  return true;
 }
 
 void AsyncCopies::commit(Warp &warp) {
@@ -48,6 +84,8 @@ void AsyncCopies::wait(Warp &warp, uint32_t pending, bool all) {
     while (done < thread.copies.size() && (all || thread.copies[done].group + pending < thread.committed)) {
       if (!thread.copies[done].moved)
         move(warp, lane, thread.copies[done]);
+      if (!finish(warp, lane, thread.copies[done]))
+        return;
       ++done;
     }
     thread.copies.erase(thread.copies.begin(), thread.copies.begin() + static_cast<ptrdiff_t>(done));

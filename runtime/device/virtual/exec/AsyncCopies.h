@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace fusec::virtualgpu {
@@ -34,7 +35,11 @@ public:
   void commit(Warp &warp);
   /// Completes all but the last `pending` committed groups of `warp.mask`; `all`: also uncommitted copies.
   void wait(Warp &warp, uint32_t pending, bool all);
+  /// False, with a fault, when a thread of `warp.mask` has copies nobody waited for.
+  bool checkExit(Warp &warp) const;
   /// Copies of `thread` that were never waited for.
+  /// " (issued by thread 3)" for the copy that writes byte `at`, or empty.
+  std::string describe(uint32_t at) const;
   size_t inFlight(uint32_t thread) const { return threads[thread].copies.size(); }
 
 private:
@@ -43,6 +48,7 @@ private:
     std::vector<Copy> copies;
   };
   void move(Warp &warp, int lane, Copy &copy);
+  bool finish(Warp &warp, int lane, const Copy &copy);
   std::vector<Thread> threads;
 };
 

@@ -26,9 +26,26 @@ void Barriers::arrive(Warp &warp, uint32_t barrier, uint32_t threads, bool wait)
     return warp.fault(FaultKind::BarrierMisuse, "barrier " + std::to_string(barrier) + " expects " +
                                                     std::to_string(threads) + " threads, but " +
                                                     std::to_string(state.arrived) + " came");
+  if (warp.block.checker)
+    publish(warp, state, wait);
   if (wait)
     warp.wait(static_cast<int>(barrier));
   completeIfFull(warp.block, barrier);
+}
+
+void Barriers::publish(Warp &warp, State &state, bool wait) {
+  for (uint32_t m = warp.mask; m && wait; m &= m - 1)
+    state.waiting.push_back(warp.firstThread() + static_cast<uint32_t>(std::countr_zero(m)));
+  warp.block.checker->clocks.publish(warp.firstThread(), warp.mask, state.published);
+}
+
+/// Those that waited come after everything of those that came.
+void Barriers::orderThreads(Block &block, State &state) {
+  Clocks &clocks = block.checker->clocks;
+  if (state.waiting.size() >= block.liveThreads())
+    return clocks.meet(state.waiting);
+  for (uint32_t thread : state.waiting)
+    clocks.acquire(thread, 1, state.published);
 }
 
 void Barriers::reduce(Warp &warp, uint32_t barrier, uint32_t threads, uint32_t values, Reduce kind, uint32_t slot) {
@@ -57,6 +74,8 @@ void Barriers::completeIfFull(Block &block, uint32_t barrier) {
     predicate = value ? predicate | pending.mask : predicate & ~pending.mask;
   }
   results[barrier].clear();
+  if (block.checker)
+    orderThreads(block, state);
   state = {};
   for (const std::unique_ptr<Warp> &warp : block.warps)
     warp->release(static_cast<int>(barrier));

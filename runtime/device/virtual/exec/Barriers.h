@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/virtual/check/Clocks.h"
 #include "runtime/device/virtual/exec/Program.h"
 
 #include <array>
@@ -37,12 +38,16 @@ private:
     uint32_t arrived = 0, expected = 0; ///< expected 0: all live threads.
     uint32_t trueValues = 0;
     bool used = false;
+    std::vector<uint32_t> waiting; ///< Checked mode: threads that wait.
+    Published published;           ///< Checked mode: what those that came did before.
   };
   struct Pending {
     Warp *warp;
     uint32_t mask, slot;
     Reduce kind;
   };
+  void publish(Warp &warp, State &state, bool wait);
+  void orderThreads(Block &block, State &state);
   void completeIfFull(Block &block, uint32_t barrier);
 
   std::array<State, number> states{};

@@ -15,6 +15,8 @@ Block::Block(Grid &grid, std::vector<InstrCounters> &counts) : grid(grid), count
   shared.resize(static_cast<size_t>(grid.sharedBytes()));
   localStride = static_cast<uint64_t>((grid.program.localBytes + 15) / 16 * 16);
   local.resize(static_cast<size_t>(localStride) * warps.size() * warpLanes);
+  if (grid.settings.checked)
+    checker = std::make_unique<BlockChecker>(*this);
 }
 
 void Block::reset(uint64_t newNumber) {
@@ -24,6 +26,8 @@ void Block::reset(uint64_t newNumber) {
   id[2] = static_cast<uint32_t>(number / grid.gridSize[0] / grid.gridSize[1]);
   std::memset(shared.data(), 0xff, shared.size());
   random = Random(grid.settings.seed * 1000003 + number + 1);
+  if (checker)
+    checker->reset();
   barriers.reset();
   copies.reset(static_cast<uint32_t>(warps.size() * warpLanes));
   for (const std::unique_ptr<Warp> &warp : warps)
@@ -70,6 +74,16 @@ uint32_t Block::liveThreads() const {
   for (const std::unique_ptr<Warp> &warp : warps)
     live += static_cast<uint32_t>(std::popcount(warp->alive));
   return live;
+}
+
+std::string Block::sharedOwner(uint64_t at, bool device) const {
+  if (device)
+    return {};
+  for (const Program::SharedVariable &variable : grid.program.sharedVariables)
+    if (at >= static_cast<uint64_t>(variable.offset) && at < static_cast<uint64_t>(variable.offset + variable.bytes))
+      return "; " + std::to_string(at - static_cast<uint64_t>(variable.offset)) + " bytes into '" + variable.name +
+             "' of " + std::to_string(variable.bytes) + " bytes";
+  return {};
 }
 
 void Block::reportDeadlock() {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/AsyncCopies.h"
 #include "runtime/device/virtual/exec/Barriers.h"
 #include "runtime/device/virtual/exec/Grid.h"
@@ -34,12 +35,15 @@ public:
   Barriers barriers;
   AsyncCopies copies;
   Random random;
+  std::unique_ptr<BlockChecker> checker; ///< Null when unchecked.
 
   uint32_t threads() const { return grid.threadsPerBlock(); }
   /// Threads that have not exited.
   uint32_t liveThreads() const;
   uint8_t *localMemory(uint32_t thread) { return local.data() + thread * localStride; }
   uint64_t localStride = 0;
+  /// "; 16 bytes into shared variable 'tile' of 1024 bytes", or empty.
+  std::string sharedOwner(uint64_t at, bool device) const;
   void reportFault(Warp &warp, FaultKind kind, std::string what, int lane, uint64_t address);
 
 private:

@@ -9,6 +9,7 @@ namespace fusec::virtualgpu {
 
 std::optional<Fault> Grid::run() {
   counts.resize(program.code.size());
+  firstSerial = memory.nextBlockSerial();
   const int helpers = settings.checked ? 0 : settings.threads - 1;
   std::vector<std::vector<InstrCounters>> parts(static_cast<size_t>(std::max(helpers, 0)),
                                                 std::vector<InstrCounters>(counts.size()));

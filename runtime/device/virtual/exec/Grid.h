@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/virtual/check/Clocks.h"
 #include "runtime/device/virtual/exec/Counters.h"
 #include "runtime/device/virtual/exec/Fault.h"
 #include "runtime/device/virtual/exec/Program.h"
@@ -25,6 +26,7 @@ enum class AsyncPolicy { AtIssue, Late, Random };
 
 struct RunSettings {
   bool checked = true;
+  bool allowUninitialised = false; ///< Reads of unwritten bytes are no fault.
   uint64_t seed = 0; ///< 0: warps run in order; else their order and turns are random.
   AsyncPolicy asyncPolicy = AsyncPolicy::Late;
   int threads = 1;                                ///< Host threads for the blocks of an unchecked launch.
@@ -45,6 +47,8 @@ public:
   uint32_t gridSize[3] = {1, 1, 1}, blockSize[3] = {1, 1, 1};
   uint32_t dynamicSharedBytes = 0;
   std::vector<uint8_t> parameters;
+  uint32_t firstSerial = 0;   ///< Checked mode: serial of this launch's first block.
+  ReleasedAddresses released; ///< Checked mode.
   std::vector<InstrCounters> counts;
 
   int64_t sharedBytes() const { return program.staticSharedBytes + dynamicSharedBytes; }

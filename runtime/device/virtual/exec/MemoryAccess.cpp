@@ -8,12 +8,9 @@ namespace {
 
 using ptx::Space;
 
-const char *verb(AccessKind kind) {
-  return kind == AccessKind::Read ? "read" : kind == AccessKind::Write ? "write" : "atomic";
-}
 
 std::string accessText(AccessKind kind, uint32_t bytes, const char *where) {
-  return std::string(verb(kind)) + " of " + std::to_string(bytes) + " bytes " + where;
+  return std::string(accessVerb(kind)) + " of " + std::to_string(bytes) + " bytes " + where;
 }
 
 /// Lanes whose [offset, offset + bytes) is not inside [0, size) or not aligned.
@@ -35,6 +32,10 @@ bool faultAlignment(Warp &warp, int lane, uint64_t at, uint32_t bytes, AccessKin
 
 } // namespace
 
+const char *accessVerb(AccessKind kind) {
+  return !writesMemory(kind) ? "read" : readsMemory(kind) ? "atomic" : "write";
+}
+
 void LaneAccess::address(Warp &warp, const Instr &instr, int source) {
   const uint64_t offset = static_cast<uint64_t>(instr.immediate);
   if (instr.width == 4) {
@@ -46,6 +47,13 @@ void LaneAccess::address(Warp &warp, const Instr &instr, int source) {
   const uint64_t *from = warp.lanes<uint64_t>(instr.src[source]);
   for (int lane = 0; lane < warpLanes; ++lane)
     at[lane] = from[lane] + offset;
+}
+
+bool LaneAccess::adjacent(uint32_t bytes) const {
+  uint64_t different = 0;
+  for (int lane = 0; lane < warpLanes; ++lane)
+    different |= at[lane] - (at[0] + static_cast<uint64_t>(lane) * bytes);
+  return different == 0;
 }
 
 bool LaneAccess::contiguous(uint32_t bytes) const {
@@ -89,7 +97,8 @@ bool LaneAccess::resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
   for (int lane = 0; lane < warpLanes; ++lane)
     if (lanes >> lane & 1)
       host[lane] = base + offset[lane];
-  return true;
+  BlockChecker *checker = warp.block.checker.get();
+  return !checker || checker->global(warp, *this, lanes, bytes, kind);
 }
 
 bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
@@ -107,7 +116,8 @@ bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
   for (int lane = 0; lane < warpLanes; ++lane)
     if (lanes >> lane & 1)
       host[lane] = shared.data() + at[lane];
-  return true;
+  BlockChecker *checker = warp.block.checker.get();
+  return !checker || checker->shared(warp, *this, lanes, bytes, kind);
 }
 
 bool LaneAccess::resolveLocal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
@@ -125,7 +135,8 @@ bool LaneAccess::resolveLocal(Warp &warp, uint32_t lanes, uint32_t bytes, Access
   for (int lane = 0; lane < warpLanes; ++lane)
     if (lanes >> lane & 1)
       host[lane] = warp.block.localMemory(warp.firstThread() + static_cast<uint32_t>(lane)) + at[lane];
-  return true;
+  BlockChecker *checker = warp.block.checker.get();
+  return !checker || checker->local(warp, *this, lanes, bytes, kind);
 }
 
 bool LaneAccess::resolveParameter(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
@@ -135,7 +146,7 @@ bool LaneAccess::resolveParameter(Warp &warp, uint32_t lanes, uint32_t bytes, Ac
     uint64_t offset = at[lane] - parameterBase;
     if (faultAlignment(warp, lane, at[lane], bytes, kind))
       return false;
-    if (offset > parameters.size() || parameters.size() - offset < bytes || kind != AccessKind::Read) {
+    if (offset > parameters.size() || parameters.size() - offset < bytes || writesMemory(kind)) {
       warp.fault(FaultKind::OutOfBounds, accessText(kind, bytes, "outside the kernel's parameters"), lane, at[lane]);
       return false;
     }

@@ -19,7 +19,26 @@
 
 namespace fusec::virtualgpu {
 
-enum class AccessKind : uint8_t { Read, Write, Atomic };
+enum class AccessKind : uint8_t {
+  Read,
+  Write,
+  StrongRead,    ///< volatile, relaxed, acquire
+  StrongWrite,   ///< volatile, relaxed
+  ReleaseWrite,  ///< st.release
+  Atomic,        ///< atom, red: relaxed
+  AtomicRelease, ///< .release, .acq_rel
+};
+constexpr bool readsMemory(AccessKind kind) {
+  return kind != AccessKind::Write && kind != AccessKind::StrongWrite && kind != AccessKind::ReleaseWrite;
+}
+constexpr bool writesMemory(AccessKind kind) { return kind != AccessKind::Read && kind != AccessKind::StrongRead; }
+/// Never races with another strong access.
+constexpr bool isStrong(AccessKind kind) { return kind >= AccessKind::StrongRead; }
+constexpr bool releases(AccessKind kind) {
+  return kind == AccessKind::ReleaseWrite || kind == AccessKind::AtomicRelease;
+}
+/// "read", "write" or "atomic".
+const char *accessVerb(AccessKind kind);
 
 struct LaneAccess {
   explicit LaneAccess(uint32_t mask) : mask(mask) {}
@@ -32,8 +51,10 @@ struct LaneAccess {
   void address(Warp &warp, const Instr &instr, int source);
   /// Fills `host` for the lanes of the mask; `bytes` <= 16, a power of two. False after a fault.
   bool resolve(Warp &warp, ptx::Space space, uint32_t bytes, AccessKind kind);
-  /// Lane i reads `bytes` right after lane i - 1, all lanes on.
+  /// All lanes are on and each one's host bytes follow the previous lane's.
   bool contiguous(uint32_t bytes) const;
+  /// The same for the addresses, whatever the mask.
+  bool adjacent(uint32_t bytes) const;
 
 private:
   bool resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);

@@ -154,6 +154,8 @@ void Warp::jump(uint32_t taken, uint32_t target) {
 }
 
 void Warp::exit() {
+  if (!block.copies.checkExit(*this))
+    return;
   alive &= ~mask;
   active &= ~mask;
   running = active != 0;

@@ -9,6 +9,7 @@ namespace fusec::virtualgpu {
 namespace {
 
 constexpr int64_t alignment = 256;
+constexpr int64_t cellFactor = sizeof(GlobalCell) / 4; ///< Bytes of cells per byte of memory.
 constexpr int64_t guardBytes = 4096; ///< Between allocations.
 
 uint8_t *reserve(int64_t bytes) {
@@ -37,17 +38,21 @@ void zero(uint8_t *from, int64_t bytes) {
 
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::create(int64_t bytes) {
   bytes = roundUp(bytes, 1 << 21);
-  uint8_t *base = reserve(bytes), *shadow = reserve(bytes);
-  if (base && shadow)
-    return std::unique_ptr<DeviceMemory>(new DeviceMemory(base, shadow, bytes));
+  uint8_t *base = reserve(bytes), *shadow = reserve(bytes), *cells = reserve(bytes * cellFactor);
+  if (base && shadow && cells)
+    return std::unique_ptr<DeviceMemory>(
+        new DeviceMemory(base, shadow, reinterpret_cast<GlobalCell *>(cells), bytes));
   if (base)
     munmap(base, static_cast<size_t>(bytes));
+  if (shadow)
+    munmap(shadow, static_cast<size_t>(bytes));
   return resourceExhausted("the virtual device cannot reserve " + std::to_string(bytes) + " bytes of address space");
 }
 
 DeviceMemory::~DeviceMemory() {
   munmap(base, static_cast<size_t>(size));
   munmap(shadow, static_cast<size_t>(size));
+  munmap(cells, static_cast<size_t>(size * cellFactor));
 }
 
 /// First fit between the live allocations, keeping a guard gap after each.
@@ -80,6 +85,7 @@ void DeviceMemory::release(uint64_t at) {
   used -= roundUp(std::max<int64_t>(found->second.bytes, 1), alignment) + guardBytes;
   zero(host(at), found->second.bytes);
   zero(flags(at), found->second.bytes);
+  zero(reinterpret_cast<uint8_t *>(cell(at)), found->second.bytes * cellFactor);
   live.erase(found);
 }
 

@@ -31,6 +31,12 @@ constexpr uint64_t localBase = 0x090000000000ull;
 constexpr uint64_t parameterBase = 0x080000000000ull;
 constexpr uint64_t windowBytes = 0x000100000000ull;
 
+/// Who touched a 4-byte word of device memory last. Blocks are numbered over all launches; readerBlock is
+/// 2 * serial, plus 1 when several blocks of one launch read.
+struct GlobalCell {
+  uint32_t writerBlock, writer, readerBlock, reader;
+};
+
 class DeviceMemory {
 public:
   struct Allocation {
@@ -66,11 +72,18 @@ public:
 
   /// Byte flags beside the memory: ShadowFlag bits.
   uint8_t *flags(uint64_t at) const { return shadow + (at - deviceBase); }
+  GlobalCell *cell(uint64_t at) const { return cells + (at - deviceBase) / 4; }
+  /// Numbers the blocks that run on this device, from 1.
+  uint32_t newBlockSerial() { return ++lastSerial; }
+  uint32_t nextBlockSerial() const { return lastSerial + 1; }
 
 private:
-  DeviceMemory(uint8_t *base, uint8_t *shadow, int64_t size) : base(base), shadow(shadow), size(size) {}
+  DeviceMemory(uint8_t *base, uint8_t *shadow, GlobalCell *cells, int64_t size)
+      : base(base), shadow(shadow), cells(cells), size(size) {}
 
   uint8_t *base, *shadow;
+  GlobalCell *cells;
+  uint32_t lastSerial = 0;
   const int64_t size;
   mutable std::mutex mutex;
   std::map<uint64_t, Allocation> live;
@@ -81,6 +94,7 @@ private:
 enum ShadowFlag : uint8_t {
   shadowValid = 1,       ///< Part of an allocation.
   shadowInitialised = 2, ///< Written by somebody.
+  shadowInFlight = 4,    ///< Shared memory: a copy is writing it.
 };
 
 } // namespace fusec::virtualgpu

@@ -29,7 +29,7 @@ template <typename T, auto Op> void runAtomic(Warp &warp, const Instr &instr) {
   using U = typename Bits<sizeof(T)>::Type;
   LaneAccess access(warp.mask);
   access.address(warp, instr, 0);
-  if (!access.resolve(warp, static_cast<ptx::Space>(instr.space), sizeof(T), AccessKind::Atomic))
+  if (!access.resolve(warp, static_cast<ptx::Space>(instr.space), sizeof(T), static_cast<AccessKind>(instr.flags)))
     return;
   const U *b = warp.lanes<U>(instr.src[1]), *c = instr.src[2] == noSlot ? b : warp.lanes<U>(instr.src[2]);
   alignas(64) U before[warpLanes];
@@ -111,7 +111,7 @@ constexpr Row rows[] = {
 
 Status decodeAtomic(InstructionDecoder &d, size_t first) {
   ptx::Space space = takeSpace(d);
-  takeMemoryHints(d);
+  const bool release = takeMemoryHints(d) == Strength::Release;
   std::optional<ptx::Type> type = d.takeType();
   const Row *found = nullptr;
   for (const Row &row : rows)
@@ -130,6 +130,7 @@ Status decodeAtomic(InstructionDecoder &d, size_t first) {
   for (int i = 0; i < found->operands; ++i)
     FUSEC_RETURN_IF_ERROR(d.source(first + 1 + static_cast<size_t>(i), i + 1, value));
   d.out.space = static_cast<uint8_t>(space);
+  d.out.flags = static_cast<uint16_t>(release ? AccessKind::AtomicRelease : AccessKind::Atomic);
   d.out.run = found->run;
   return {};
 }

@@ -45,10 +45,17 @@ template <Barriers::Reduce Kind> void runReduceBarrier(Warp &warp, const Instr &
 /// bar.warp.sync: src[0] = the lanes.
 void runWarpSync(Warp &warp, const Instr &instr) {
   uint32_t wanted = firstLane(warp, instr.src[0]);
-  warp.converged(wanted);
+  if (!warp.converged(wanted) || !warp.block.checker)
+    return;
+  Published all;
+  warp.block.checker->clocks.publish(warp.firstThread(), warp.mask, all);
+  warp.block.checker->clocks.acquire(warp.firstThread(), warp.mask, all);
 }
 
-void runFence(Warp &, const Instr &) {}
+void runFence(Warp &warp, const Instr &) {
+  if (warp.block.checker)
+    warp.block.checker->fence(warp);
+}
 
 Status decodeBarrierOperands(InstructionDecoder &d, size_t first, bool needsCount) {
   FUSEC_RETURN_IF_ERROR(d.source(first, 0, {4, false}));

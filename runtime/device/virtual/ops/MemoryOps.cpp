@@ -12,8 +12,9 @@ namespace {
 
 using ptx::Space;
 
-/// Instr::flags of ld and st: bytes of the registers, and whether to extend by the sign.
-enum Flag : uint16_t { registerBytes = 15, extendsSign = 16 };
+/// Instr::flags of ld and st: bytes of the registers, whether to extend by the sign, and the AccessKind.
+enum Flag : uint16_t { registerBytes = 15, extendsSign = 16, kindShift = 8 };
+AccessKind kindOf(const Instr &instr) { return static_cast<AccessKind>(instr.flags >> kindShift); }
 
 template <typename M, typename R> void extendElement(const LaneAccess &access, uint32_t offset, bool sign, R *to) {
   using S = std::make_signed_t<M>;
@@ -45,7 +46,7 @@ template <typename M> void runLoad(Warp &warp, const Instr &instr) {
   LaneAccess access(warp.mask);
   access.address(warp, instr, 0);
   const uint32_t bytes = static_cast<uint32_t>(sizeof(M)) * instr.count;
-  if (!access.resolve(warp, static_cast<Space>(instr.space), bytes, AccessKind::Read))
+  if (!access.resolve(warp, static_cast<Space>(instr.space), bytes, kindOf(instr)))
     return;
   if (instr.count == 1 && (instr.flags & registerBytes) == sizeof(M) && access.contiguous(bytes)) {
     uint32_t slot = warp.program.lists[instr.list];
@@ -61,7 +62,7 @@ template <typename M> void runStore(Warp &warp, const Instr &instr) {
   LaneAccess access(warp.mask);
   access.address(warp, instr, 0);
   const uint32_t bytes = static_cast<uint32_t>(sizeof(M)) * instr.count;
-  if (!access.resolve(warp, static_cast<Space>(instr.space), bytes, AccessKind::Write))
+  if (!access.resolve(warp, static_cast<Space>(instr.space), bytes, kindOf(instr)))
     return;
   const uint32_t stride = instr.flags & registerBytes;
   for (uint32_t element = 0; element < instr.count; ++element) {
@@ -172,9 +173,17 @@ Status decodeRegisters(InstructionDecoder &d, size_t operand, ptx::Type type, bo
   return d.registerList(operand, {width, isFloat}, isStore);
 }
 
+template <bool IsStore> AccessKind kindOf(Strength strength) {
+  if (strength == Strength::Weak)
+    return IsStore ? AccessKind::Write : AccessKind::Read;
+  if (!IsStore)
+    return AccessKind::StrongRead;
+  return strength == Strength::Release ? AccessKind::ReleaseWrite : AccessKind::StrongWrite;
+}
+
 template <bool IsStore> Status decodeAccess(InstructionDecoder &d) {
   Space space = takeSpace(d);
-  takeMemoryHints(d);
+  const Strength strength = takeMemoryHints(d);
   int vector = d.takeOne({"v2", "v4", "v8"});
   std::optional<ptx::Type> type = d.takeType();
   FUSEC_RETURN_IF_ERROR(d.finish());
@@ -190,6 +199,7 @@ template <bool IsStore> Status decodeAccess(InstructionDecoder &d) {
     return decodeParameterAccess(d, *type, d.operand(memory), IsStore);
   FUSEC_RETURN_IF_ERROR(d.address(memory, 0));
   d.out.space = static_cast<uint8_t>(space);
+  d.out.flags = static_cast<uint16_t>(d.out.flags | static_cast<int>(kindOf<IsStore>(strength)) << kindShift);
   d.out.run = accessHandler<IsStore>(ptx::byteSize(*type));
   return d.out.run ? Status() : d.error("an access of this type");
 }
@@ -207,13 +217,20 @@ ptx::Space takeSpace(InstructionDecoder &d) {
   return Space::Generic;
 }
 
-void takeMemoryHints(InstructionDecoder &d) {
+Strength takeMemoryHints(InstructionDecoder &d) {
+  Strength strength = Strength::Weak;
+  for (std::string_view word : d.modifiers())
+    if (word == "release" || word == "acq_rel")
+      strength = Strength::Release;
+    else if (word == "volatile" || word == "relaxed" || word == "acquire" || word == "mmio")
+      strength = Strength::Strong;
   for (const char *hint :
        {"weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu",     "sys",  "nc",
         "ca",   "cg",       "cs",      "lu",      "cv",      "wb",      "wt",  "mmio",    "unified", "noftz"})
     d.take(hint);
   d.takePrefixed("L1::");
   d.takePrefixed("L2::");
+  return strength;
 }
 
 void addMemoryOps(OpcodeTable &table) {

@@ -7,8 +7,10 @@ namespace fusec::virtualgpu {
 
 /// Takes a state space; Generic when there is none.
 ptx::Space takeSpace(InstructionDecoder &d);
-/// Takes modifiers that only steer caches or name the order and scope, which this device,
-/// sequentially consistent, always satisfies.
-void takeMemoryHints(InstructionDecoder &d);
+/// How an access orders others.
+enum class Strength { Weak, Strong, Release };
+/// Takes the modifiers for caches, order and scope. Every access is sequentially consistent here; the
+/// order only matters to the race check.
+Strength takeMemoryHints(InstructionDecoder &d);
 
 } // namespace fusec::virtualgpu
