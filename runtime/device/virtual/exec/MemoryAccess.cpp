@@ -2,12 +2,12 @@
 
 #include "runtime/device/virtual/exec/MemoryAccess.h"
 #include "runtime/device/virtual/exec/Block.h"
+#include "runtime/device/virtual/exec/TrafficCounters.h"
 
 namespace fusec::virtualgpu {
 namespace {
 
 using ptx::Space;
-
 
 std::string accessText(AccessKind kind, uint32_t bytes, const char *where) {
   return std::string(accessVerb(kind)) + " of " + std::to_string(bytes) + " bytes " + where;
@@ -97,6 +97,7 @@ bool LaneAccess::resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
   for (int lane = 0; lane < warpLanes; ++lane)
     if (lanes >> lane & 1)
       host[lane] = base + offset[lane];
+  countGlobal(warp, *this, lanes, bytes, kind);
   BlockChecker *checker = warp.block.checker.get();
   return !checker || checker->global(warp, *this, lanes, bytes, kind);
 }
@@ -116,6 +117,7 @@ bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
   for (int lane = 0; lane < warpLanes; ++lane)
     if (lanes >> lane & 1)
       host[lane] = shared.data() + at[lane];
+  countShared(warp, *this, lanes, bytes, kind);
   BlockChecker *checker = warp.block.checker.get();
   return !checker || checker->shared(warp, *this, lanes, bytes, kind);
 }
