@@ -57,6 +57,12 @@ public:
   uint32_t addList(const std::vector<uint32_t> &slots);
   uint32_t listEntry(uint32_t i) const { return program.lists[i]; }
   bool insideKernel() const { return frames.size() == 1; }
+  /// The predicate that holds the carry of add.cc and friends.
+  uint32_t carrySlot() {
+    if (carry == noSlot)
+      carry = newRegister(ptx::Type::Pred);
+    return carry;
+  }
   /// A slot of `bytes` per lane that nothing else uses.
   uint32_t allocateLanes(int64_t bytes);
 
@@ -105,6 +111,7 @@ private:
   };
   std::vector<DynamicUse> dynamicUses;
   int64_t dynamicAlignment = 16;
+  uint32_t carry = noSlot;
   uint32_t predicateSlot = 0; ///< Next free predicate of the current 64-byte line.
 };
 

@@ -7,9 +7,9 @@ namespace {
 
 OpcodeTable buildTable() {
   OpcodeTable table;
-  for (auto add :
-       {addIntegerOps, addBitOps, addFloatOps, addHalfOps, addApproximateOps, addCompareOps, addConvertOps, addMoveOps,
-        addControlOps, addMemoryOps, addAtomicOps, addBarrierOps, addWarpOps, addMatrixOps, addAsyncCopyOps})
+  for (auto add : {addIntegerOps, addCarryOps, addBitOps, addFloatOps, addHalfOps, addApproximateOps, addCompareOps,
+                   addConvertOps, addMoveOps, addControlOps, addMemoryOps, addAtomicOps, addBarrierOps, addWarpOps,
+                   addMatrixOps, addAsyncCopyOps})
     add(table);
   return table;
 }

@@ -53,6 +53,7 @@ private:
 
 // The families, one per file of ops/.
 void addIntegerOps(OpcodeTable &table);
+void addCarryOps(OpcodeTable &table);
 void addBitOps(OpcodeTable &table);
 void addFloatOps(OpcodeTable &table);
 void addHalfOps(OpcodeTable &table);
