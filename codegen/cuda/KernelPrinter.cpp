@@ -69,6 +69,7 @@ Result<CudaKernelText> KernelPrinter::print() {
 std::string KernelPrinter::family() {
   int64_t rows = 0;
   bool readsPanels = false, readsPages = false, hasDot = false, hasReduce = false, hasRoot = false, hasMath = false;
+  bool hasAngles = false;
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op)) {
       auto type = cast<BufferType>(load.getBuffer().getType());
@@ -79,6 +80,7 @@ std::string KernelPrinter::family() {
       rows = std::max(rows, shapeOf(op->getResult(0).getType()).rows);
     hasDot |= isa<DotOp>(op);
     hasReduce |= isa<ReduceOp>(op);
+    hasAngles |= isa<math::SinOp, math::CosOp>(op);
     hasRoot |= isa<math::SqrtOp, math::RsqrtOp>(op);
     hasMath |=
         isa<arith::AddFOp, arith::MulFOp, arith::SubFOp, arith::DivFOp>(op) || isa<math::MathDialect>(op->getDialect());
@@ -89,6 +91,8 @@ std::string KernelPrinter::family() {
     return rows <= 4 && readsPanels ? "gemv" : "gemm";
   if (hasReduce)
     return hasRoot ? "norm" : "reduce";
+  if (hasAngles)
+    return "angles";
   return hasMath ? "elementwise" : "copy";
 }
 
