@@ -41,22 +41,71 @@ llvm::StringMap<KernelNames> namesOf(mlir::ModuleOp module) {
 }
 
 Status dumpIR(tile::KernelOp kernel, const CudaTarget &target, const fs::path &folder) {
+  if (folder.empty())
+    return {};
   std::string text;
   llvm::raw_string_ostream out(text);
   kernel->print(out);
   return writeFileAtomically(folder / (kernel.getSymName().str() + "." + std::string(target.name) + ".mlir"), text);
 }
 
-Result<KernelLadder> emit(tile::KernelOp kernel, const CudaTarget &target, const CudaOptions &options,
-                          const KernelNames &names) {
+Result<CudaKernelText> emit(tile::KernelOp kernel, const CudaTarget &target, const CudaOptions &options,
+                            const KernelNames &names) {
   CudaEmitOptions emit = options.emit;
   emit.sharedBytesPerBlock = target.sharedPerBlock;
   emit.bufferNames = names.buffers;
   emit.implements = names.implements;
-  if (options.ladder)
-    return options.ladder(kernel, target, emit);
-  FUSEC_ASSIGN_OR_RETURN(CudaKernelText text, emitCudaKernel(kernel, emit));
-  return KernelLadder{std::move(text)};
+  return emitCudaKernel(kernel, emit);
+}
+
+/// The plans' kernels of one name that can stand for each other, and their texts.
+struct Candidates {
+  llvm::SmallVector<tile::KernelOp> kernels; ///< One per text.
+  llvm::SmallVector<size_t> plans;           ///< The place of each one's plan.
+  KernelLadder texts;
+};
+
+/// Whether a kernel of a later plan can replace `kernel`: same arguments, run under the same conditions.
+bool canReplace(tile::KernelOp kernel, mlir::ModuleOp plan, tile::KernelOp other) {
+  auto conditions = [](mlir::ModuleOp module, llvm::StringRef name) -> mlir::ArrayAttr {
+    for (auto op : module.getOps<plan::KernelOp>())
+      for (auto variant : op.getVariants().getAsRange<plan::VariantAttr>())
+        if (variant.getKernel().getValue() == name)
+          return op.getVariants();
+    return {};
+  };
+  auto home = kernel->getParentOfType<mlir::ModuleOp>();
+  return other && other.getBody().getArgumentTypes() == kernel.getBody().getArgumentTypes() &&
+         conditions(home, kernel.getSymName()) == conditions(plan, kernel.getSymName());
+}
+
+/// A text that asks for more shared memory than there is is no candidate, unless it is the only one.
+Result<Candidates> candidatesFor(tile::KernelOp kernel, llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
+                                 const CudaOptions &options, const KernelNames &names) {
+  Candidates found;
+  Status tooLarge;
+  for (auto [i, plan] : llvm::enumerate(plans)) {
+    auto candidate = mlir::ModuleOp(plan).lookupSymbol<tile::KernelOp>(kernel.getSymNameAttr());
+    if (!canReplace(kernel, plan, candidate))
+      continue;
+    Result<CudaKernelText> text = emit(candidate, target, options, names);
+    if (!text && text.status().code() == ErrorCode::ResourceExhausted) {
+      tooLarge = text.status();
+      continue;
+    }
+    if (!text)
+      return text.status();
+    found.kernels.push_back(candidate);
+    found.plans.push_back(i);
+    found.texts.push_back(std::move(*text));
+  }
+  return found.texts.empty() ? Result<Candidates>(tooLarge) : found;
+}
+
+/// Puts `replacement`, of another module, in the place of `kernel`.
+void replaceKernel(tile::KernelOp kernel, tile::KernelOp replacement) {
+  mlir::OpBuilder(kernel).clone(*replacement);
+  kernel.erase();
 }
 
 /// Writes a kernel's files; their paths in the result are relative to the artifact.
@@ -84,24 +133,35 @@ Result<CompiledKernel> publish(const CudaKernel &kernel, const CudaTarget &targe
 
 } // namespace
 
-Result<std::vector<CompiledKernel>> compileCuda(mlir::ModuleOp module, const CudaTarget &target, const fs::path &folder,
-                                                const CudaOptions &options) {
+Result<std::vector<CompiledKernel>> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
+                                                const fs::path &folder, const CudaOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(KernelCompiler compiler, KernelCompiler::create(options.compiler));
+  mlir::ModuleOp module = plans.front();
   llvm::StringMap<KernelNames> names = namesOf(module);
+  std::vector<Candidates> candidates;
   std::vector<KernelLadder> ladders;
   for (auto kernel : module.getOps<tile::KernelOp>()) {
-    if (!options.compiler.dumpTo.empty())
-      FUSEC_RETURN_IF_ERROR(dumpIR(kernel, target, options.compiler.dumpTo));
-    FUSEC_ASSIGN_OR_RETURN(KernelLadder ladder, emit(kernel, target, options, names.lookup(kernel.getSymName())));
-    ladders.push_back(std::move(ladder));
+    FUSEC_RETURN_IF_ERROR(dumpIR(kernel, target, options.compiler.dumpTo));
+    FUSEC_ASSIGN_OR_RETURN(Candidates found,
+                           candidatesFor(kernel, plans, target, options, names.lookup(kernel.getSymName())));
+    ladders.push_back(found.texts);
+    candidates.push_back(std::move(found));
   }
   FUSEC_ASSIGN_OR_RETURN(std::vector<CudaKernel> kernels, compiler.compile(target, ladders));
+
   std::vector<CompiledKernel> compiled;
   KernelTable table{std::string(target.name), "NVRTC " + compiler.nvrtc().versionText(), {}};
-  for (const CudaKernel &kernel : kernels) {
+  auto originals = llvm::to_vector(module.getOps<tile::KernelOp>());
+  for (auto [original, choice, kernel] : llvm::zip_equal(originals, candidates, kernels)) {
+    tile::KernelOp taken = choice.kernels[kernel.rung];
+    kernel.rung = choice.plans[kernel.rung];
     FUSEC_ASSIGN_OR_RETURN(CompiledKernel row, publish(kernel, target, folder));
     compiled.push_back(std::move(row));
     table.rows.push_back(kernelTableRow(kernel));
+    if (taken == original)
+      continue;
+    FUSEC_RETURN_IF_ERROR(dumpIR(taken, target, options.compiler.dumpTo));
+    replaceKernel(original, taken);
   }
   FUSEC_RETURN_IF_ERROR(writeFileAtomically(folder / kernelTableName, kernelTableJson(table)));
   return compiled;

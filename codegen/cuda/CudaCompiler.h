@@ -5,9 +5,12 @@
 // Texts are written by the emitter, in the order of the module; NVRTC compiles
 // them in parallel. The same input and NVRTC give the same bytes.
 //
+// Plans may come with ever smaller tiles: a kernel that exceeds its budget is taken
+// from the next plan. Plans of one program differ in their kernels' tiles only.
+//
 //   CudaOptions options;
 //   options.emit.symbols = {"T", "S", "B", "R", "C"};
-//   auto kernels = compileCuda(module, target, "out/kernels/sm_80", options);
+//   auto kernels = compileCuda({preferred, smaller}, target, "out/kernels/sm_80", options);
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,15 +26,14 @@ namespace fusec::codegen {
 struct CudaOptions {
   CudaEmitOptions emit;           ///< Names, the target's limits and what depends on the module are filled in.
   KernelCompilerOptions compiler; ///< `dumpTo` also receives <entry>.<target>.mlir.
-  /// The texts to try for a kernel, the preferred one first; empty function: the one that `emit` gives.
-  std::function<Result<KernelLadder>(tile::KernelOp kernel, const CudaTarget &target, const CudaEmitOptions &emit)>
-      ladder;
 };
 
-/// Compiles every tile.kernel directly inside `module` (plan level) for `target` and writes its files and
-/// resources.json into `folder`, which exists and is `kernels/<target>` of an artifact. The result is in module order.
-/// The module must not change meanwhile. Errors: the emitter's, Nvrtc::load's and KernelCompiler::compile's.
-Result<std::vector<CompiledKernel>> compileCuda(mlir::ModuleOp module, const CudaTarget &target,
+/// Compiles every tile.kernel directly inside the first of `plans` (plan level, not empty) for `target`. A kernel that
+/// does not fit is replaced, in that module, by the one of the same name in the first later plan whose kernel does.
+/// Writes the kernels' files and resources.json into `folder`, which exists and is `kernels/<target>` of an artifact.
+/// The result is in module order. The modules must not be used meanwhile. Errors: the emitter's, Nvrtc::load's and
+/// KernelCompiler::compile's.
+Result<std::vector<CompiledKernel>> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
                                                 const std::filesystem::path &folder, const CudaOptions &options);
 
 } // namespace fusec::codegen

@@ -203,14 +203,14 @@ private:
     return code == success ? Status() : internalError(std::string(call) + ": " + functions.errorString(code));
   }
 
-  /// Text comes with its terminating zero.
+  /// Text comes with its terminating zero; ptxas adds another.
   Result<std::string> read(int (*size)(Program, size_t *), int (*get)(Program, char *), const char *call,
                            bool isText) const {
     size_t bytes = 0;
     FUSEC_RETURN_IF_ERROR(check(size(program, &bytes), call));
     std::string content(bytes, '\0');
     FUSEC_RETURN_IF_ERROR(check(get(program, content.data()), call));
-    if (isText && content.ends_with('\0'))
+    while (isText && content.ends_with('\0'))
       content.pop_back();
     return content;
   }

@@ -47,11 +47,12 @@ std::string mathOf(const Compilation &compilation, const CompileOptions &options
   return compilation.hasModel() && hasShortWeights(compilation.model()) ? "bf16" : "f32";
 }
 
-PipelineOptions cudaPipeline(const std::string &math) {
+/// The ladder of plans, the preferred tiles first.
+std::vector<PipelineOptions> cudaPipelines(const std::string &math) {
   PipelineOptions pipeline{32, pageTokens};
   pipeline.isGpu = true;
   pipeline.operands = math == "f32" ? "" : math;
-  return pipeline;
+  return {pipeline};
 }
 
 /// Plans and compiles the kernels of one CPU level.
@@ -76,11 +77,17 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
                                               const std::function<void(double)> &progress, Modules &modules) {
   const std::string name(target.name);
   const std::string math = mathOf(compilation, options);
-  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(cudaPipeline(math), name));
+  Modules owned;
+  std::vector<mlir::ModuleOp> plans;
+  for (const PipelineOptions &pipeline : cudaPipelines(math)) {
+    FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(pipeline, name));
+    plans.push_back(*module);
+    owned.push_back(std::move(module));
+  }
   codegen::CudaOptions cuda;
   cuda.emit.symbols = codegen::symbolOrder();
   cuda.emit.pageTokens = pageTokens;
-  cuda.emit.pageStride = codegen::pageStride(*module);
+  cuda.emit.pageStride = codegen::pageStride(plans.front());
   cuda.compiler.nvrtc.library = options.nvrtc;
   cuda.compiler.cache = options.kernelCache;
   cuda.compiler.dumpTo = options.dumpKernelsTo;
@@ -89,9 +96,9 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   };
   const fs::path folder = options.output / "kernels" / name;
   FUSEC_RETURN_IF_ERROR(makeDirectory(folder));
-  FUSEC_ASSIGN_OR_RETURN(auto kernels, codegen::compileCuda(*module, target, folder, cuda));
-  codegen::TargetPlan plan{name, *module, std::move(kernels), TargetKind::Cuda, math};
-  modules.push_back(std::move(module));
+  FUSEC_ASSIGN_OR_RETURN(auto kernels, codegen::compileCuda(plans, target, folder, cuda));
+  codegen::TargetPlan plan{name, plans.front(), std::move(kernels), TargetKind::Cuda, math};
+  modules.push_back(std::move(owned.front()));
   return plan;
 }
 
@@ -101,7 +108,7 @@ Result<PipelineOptions> firstPipeline(const Compilation &compilation, const Comp
   FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
   if (choice.kind == TargetKind::Host)
     return hostPipeline(levelsOf(options).front());
-  return cudaPipeline(mathOf(compilation, options));
+  return cudaPipelines(mathOf(compilation, options)).front();
 }
 
 Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation, const CompileOptions &options,
