@@ -1,7 +1,7 @@
 //===- FakeNvrtc.cpp - a library with NVRTC's functions and no compiler ----===//
 //
 // For tests of what surrounds the compiler, on machines without one. A text's
-// line "//used REGISTERS SPILL" becomes the log of a kernel that used so much;
+// line "//used REGISTERS SPILL" (else 32 and 0) becomes the log of a kernel that used so much;
 // "//fail MESSAGE" fails with that message. fakeNvrtcCompilations() counts.
 //
 //===----------------------------------------------------------------------===//
@@ -24,6 +24,15 @@ std::string line(const std::string &text, const std::string &key) {
     return {};
   const size_t begin = at + key.size() + 3;
   return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+/// The kernel's name: what "//entry" says, else what stands before the parameters of the first __global__ function.
+std::string entryOf(const std::string &text) {
+  if (std::string name = line(text, "entry"); !name.empty())
+    return name;
+  const size_t kernel = text.find("__global__"), bounds = text.find("__launch_bounds__(", kernel);
+  const size_t begin = text.find(") ", bounds) + 2;
+  return kernel == std::string::npos ? std::string() : text.substr(begin, text.find('(', begin) - begin);
 }
 
 int copy(const std::string &from, char *to) {
@@ -75,7 +84,10 @@ int nvrtcCompileProgram(void *program, int, const char *const *) {
     p.log = "k.cu(1): error: " + message + "\n";
     return 6;
   }
-  const std::string entry = line(p.text, "entry"), used = line(p.text, "used");
+  const std::string entry = entryOf(p.text);
+  std::string used = line(p.text, "used");
+  if (used.empty())
+    used = "32 0";
   const size_t space = used.find(' ');
   p.log = "ptxas info    : Compiling entry function '" + entry + "' for 'sm_80'\n" +
           "ptxas         .     0 bytes stack frame, " + used.substr(space + 1) +
