@@ -7,6 +7,7 @@
 #include "runtime/device/cuda/CudaStream.h"
 #include "runtime/device/cuda/Nvtx.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -42,6 +43,9 @@ private:
   std::vector<void *> pinned; ///< Freed with the device.
 };
 
+/// The driver refuses empty allocations.
+size_t atLeastOne(int64_t bytes) { return static_cast<size_t>(std::max<int64_t>(bytes, 1)); }
+
 CudaDevice::~CudaDevice() {
   ContextScope scope(*context);
   for (void *memory : pinned)
@@ -56,11 +60,11 @@ Result<int64_t> CudaDevice::freeBytes() const {
 }
 
 Result<GpuBuffer> CudaDevice::allocate(int64_t bytes, std::string_view owner) {
-  if (bytes <= 0)
-    return internalError(std::string(owner) + ": a buffer needs at least one byte, asked for " + std::to_string(bytes));
+  if (bytes < 0)
+    return invalidArgument(std::string(owner) + ": cannot allocate " + std::to_string(bytes) + " bytes");
   DevicePtr address = 0;
   ContextScope scope(*context);
-  const CallResult result = context->api->cuMemAlloc(&address, static_cast<size_t>(bytes));
+  const CallResult result = context->api->cuMemAlloc(&address, atLeastOne(bytes));
   if (result == Success)
     return GpuBuffer(*this, address, bytes);
   std::string doing = std::string(owner) + ": cannot allocate " + std::to_string(bytes) + " bytes on " + facts.name;
@@ -76,13 +80,12 @@ void CudaDevice::release(GpuAddress at) {
 }
 
 Result<std::span<std::byte>> CudaDevice::allocatePinned(int64_t bytes, std::string_view owner) {
-  if (bytes <= 0)
-    return internalError(std::string(owner) + ": pinned memory needs at least one byte, asked for " +
-                         std::to_string(bytes));
+  if (bytes < 0)
+    return invalidArgument(std::string(owner) + ": cannot pin " + std::to_string(bytes) + " bytes");
   void *memory = nullptr;
   ContextScope scope(*context);
   FUSEC_RETURN_IF_ERROR(
-      context->api->check(context->api->cuMemAllocHost(&memory, static_cast<size_t>(bytes)),
+      context->api->check(context->api->cuMemAllocHost(&memory, atLeastOne(bytes)),
                           std::string(owner) + ": cannot pin " + std::to_string(bytes) + " bytes of host memory"));
   std::lock_guard lock(mutex);
   pinned.push_back(memory);

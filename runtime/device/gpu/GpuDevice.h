@@ -149,7 +149,7 @@ public:
   virtual ~GpuDevice() = default;
   virtual const GpuInfo &info() const = 0;
 
-  /// Aligned to 256 bytes, not initialised. ResourceExhausted names `owner`, the size and what is free.
+  /// Aligned to 256 bytes, not initialised; an empty buffer has an address, too. ResourceExhausted names `owner`, the size and what is free.
   virtual Result<GpuBuffer> allocate(int64_t bytes, std::string_view owner) = 0;
   /// Bytes free for allocate().
   virtual Result<int64_t> freeBytes() const = 0;

@@ -25,7 +25,11 @@ Opened openCuda(std::string_view argument) {
 }
 
 Opened openVirtual(std::string_view argument) {
-  return openVirtualDevice(argument.empty() ? "sm_80" : std::string(argument));
+  virtualgpu::VirtualOptions options;
+  if (!argument.empty())
+    options.target = argument;
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<virtualgpu::VirtualDevice> device, virtualgpu::VirtualDevice::create(options));
+  return std::unique_ptr<GpuDevice>(std::move(device));
 }
 
 struct DeviceKind {

@@ -36,12 +36,16 @@ const TargetInfo *findExact(const Manifest &manifest, int capability, bool needs
   return best;
 }
 
-const TargetInfo *findOlder(const Manifest &manifest, int capability) {
+/// A device that interprets PTX, or of a later major number, needs the PTX.
+const TargetInfo *findOlder(const Manifest &manifest, const GpuInfo &device) {
   const TargetInfo *best = nullptr;
-  for (const TargetInfo &target : manifest.targets)
-    if (target.kind == TargetKind::Cuda && !hasOwnFeatures(target) && architecture(target) < capability &&
-        hasPtx(target) && (!best || architecture(target) > architecture(*best)))
+  for (const TargetInfo &target : manifest.targets) {
+    if (target.kind != TargetKind::Cuda || hasOwnFeatures(target) || architecture(target) >= device.computeCapability)
+      continue;
+    const bool runsItsCode = !device.isVirtual && architecture(target) / 10 == device.computeCapability / 10;
+    if ((runsItsCode || hasPtx(target)) && (!best || architecture(target) > architecture(*best)))
       best = &target;
+  }
   return best;
 }
 
@@ -66,15 +70,17 @@ Result<GpuTargetChoice> chooseGpuTarget(const Manifest &manifest, const GpuInfo 
   const std::string own = "sm_" + std::to_string(device.computeCapability);
   if (const TargetInfo *exact = findExact(manifest, device.computeCapability, device.isVirtual))
     return GpuTargetChoice{exact, device.isVirtual, ""};
-  if (const TargetInfo *older = findOlder(manifest, device.computeCapability)) {
-    std::string note = "the artifact has no kernels for " + own + " (" + device.name + "); those for " + older->level +
-                       " are compiled from PTX while loading; compile the model with --target cuda:" + own +
-                       " for its own";
-    return GpuTargetChoice{older, true, std::move(note)};
-  }
+  const TargetInfo *older = findOlder(manifest, device);
+  // Code runs on later GPUs of the same major number.
+  if (older && architecture(*older) / 10 == device.computeCapability / 10)
+    return GpuTargetChoice{older, device.isVirtual, ""};
+  if (older)
+    return GpuTargetChoice{older, true,
+                           "the artifact has no kernels for " + device.name + " (" + own + "); those for " +
+                               older->level + " are compiled from PTX while loading"};
   return notFound("the artifact has no kernels for " + device.name + " (" + own + "): it has " +
-                  describeTargets(manifest) + "; compile the model with: fusec compile MODEL --target cuda:" + own +
-                  " -o DIRECTORY");
+                  describeTargets(manifest) +
+                  "; compile the model with: fusec compile MODEL --target cuda -o DIRECTORY");
 }
 
 } // namespace fusec::runtime

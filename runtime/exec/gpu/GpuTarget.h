@@ -2,8 +2,9 @@
 //
 //  1. The target of exactly the GPU's architecture, its own features (sm_90a)
 //     before the plain one: its cubins on a real GPU, its PTX on the virtual one.
-//  2. Else the newest older target without features of its own: the driver
-//     compiles its PTX when the artifact is loaded, which a note tells.
+//  2. Else the newest older target without features of its own. Its cubins run
+//     on the same major number; else the driver compiles its PTX when the
+//     artifact is loaded, which a note tells.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -114,7 +114,7 @@ CallResult cuDeviceGet(DeviceId *device, int ordinal) {
 
 /// What the device is, also before its context exists.
 CallResult withInfo(auto use) {
-  Result<std::unique_ptr<GpuDevice>> device = openVirtualDevice(targetName());
+  auto device = virtualgpu::VirtualDevice::create({.target = targetName()});
   if (!device)
     return codeOf(device.status());
   use((*device)->info());
@@ -155,7 +155,7 @@ CallResult cuDevicePrimaryCtxRetain(Context *context, DeviceId device) {
   std::lock_guard lock(primariesMutex);
   Primary &primary = primaries[device];
   if (primary.references == 0) {
-    Result<std::unique_ptr<GpuDevice>> opened = openVirtualDevice(targetName());
+    auto opened = virtualgpu::VirtualDevice::create({.target = targetName()});
     if (!opened)
       return codeOf(opened.status());
     primary.context = std::make_unique<ContextHandle>();
