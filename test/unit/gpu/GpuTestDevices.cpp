@@ -3,6 +3,7 @@
 #include "test/unit/gpu/GpuTestDevices.h"
 
 #include "runtime/device/gpu/OpenGpuDevice.h"
+#include "runtime/device/virtual/VirtualDevice.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -18,6 +19,14 @@ Result<std::unique_ptr<GpuDevice>> openOnFake() {
   return openGpuDevice("cuda"); // The library stays loaded.
 }
 
+/// Work waits for synchronize(), as on a slow GPU: finds code that does not wait for what it needs.
+Result<std::unique_ptr<GpuDevice>> openDeferred() {
+  virtualgpu::VirtualOptions options;
+  options.deferred = true;
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<virtualgpu::VirtualDevice> device, virtualgpu::VirtualDevice::create(options));
+  return std::unique_ptr<GpuDevice>(std::move(device));
+}
+
 int callFake(const char *name) {
   void *library = dlopen(FUSEC_FAKE_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
   auto function = library ? reinterpret_cast<int (*)()>(dlsym(library, name)) : nullptr;
@@ -27,7 +36,9 @@ int callFake(const char *name) {
 } // namespace
 
 std::vector<TestDevice> testDevices() {
-  std::vector<TestDevice> devices = {{"Virtual", [] { return openGpuDevice("virtual"); }}, {"CudaOnFake", openOnFake}};
+  std::vector<TestDevice> devices = {{"Virtual", [] { return openGpuDevice("virtual"); }},
+                                     {"VirtualDeferred", openDeferred},
+                                     {"CudaOnFake", openOnFake}};
   const char *real = std::getenv("FUSEC_TEST_CUDA");
   if (real && std::string(real) == "1")
     devices.push_back({"Cuda", [] { return openGpuDevice("cuda"); }});

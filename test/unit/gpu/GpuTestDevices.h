@@ -1,6 +1,6 @@
 //===- GpuTestDevices.h - the devices that GPU tests run on ------------------------===//
 //
-// The virtual device; the CUDA code on top of the fake driver; and, with
+// The virtual device, also with all work deferred; the CUDA code on top of the fake driver; and, with
 // FUSEC_TEST_CUDA=1 in the environment, a real GPU.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@
 namespace fusec::runtime::test {
 
 struct TestDevice {
-  std::string name; ///< "Virtual", "CudaOnFake", "Cuda".
+  std::string name; ///< "Virtual", "VirtualDeferred", "CudaOnFake", "Cuda".
   std::function<Result<std::unique_ptr<GpuDevice>>()> open;
 };
 
