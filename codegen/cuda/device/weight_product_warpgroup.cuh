@@ -97,21 +97,29 @@ __device__ __forceinline__ WarpgroupTile<Tokens> consumeTokens(TokenRing<Tokens>
 #pragma unroll 1
   for (int first = 0; first < chunks; first += 2, at.advance()) {
     ring.barriers().full(at.stage).wait(at.parity);
+    WeightFragment a[2]{};
+    settle(part.r);
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       if (chunks % 2 != 0 && first + c >= chunks)
         break;
-      const WeightFragment a = Weight::decode(raw[c]); // the second while the first multiplies
+      a[c] = Weight::decode(raw[c]); // the second while the first multiplies
+      settle(a[c].step[0]);
+      settle(a[c].step[1]);
       raw[c] = load(first + 2 + c);
       wgmmaFence();
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
-        wgmma<Operand, Tokens, Major::K>(part.r, a.step[s], ring.descriptor(at.stage, c, s), keep);
+        wgmma<Operand, Tokens, Major::K>(part.r, a[c].step[s], ring.descriptor(at.stage, c, s), keep);
         keep = true;
       }
       wgmmaCommit();
     }
     wgmmaWait<0>();
+    settle(part.r);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      settle(a[i / 2].step[i % 2]);
     ring.barriers().empty(at.stage).arrive();
     if ((first + 2) % sliceChunks == 0 || first + 2 >= chunks) {
 #pragma unroll

@@ -5,10 +5,18 @@
 // from shared memory through a descriptor, D is N / 2 floats per thread, warp w
 // the rows 16 w .. as N / 8 accumulators of mma.cuh side by side.
 //
-//   wgmmaFence();                              // registers written before are seen
+//   settle(d);                             // whatever writes d and a is done here,
+//   settle(a);
+//   wgmmaFence();                              // and seen by
 //   wgmma<Bfloat, 128, Major::K>(d, a, descriptor, keep);
 //   wgmmaCommit();
-//   wgmmaWait<0>();                            // until then neither d nor a may be touched
+//   wgmmaWait<0>();                            // until then neither d nor a may be touched:
+//   settle(d);                             // whatever reads d happens from here on,
+//   settle(a);                                 // and a's registers belonged to nobody else
+//
+// The compiler does not know that the instruction goes on after its line; settle,
+// which is no instruction, keeps it from moving uses of the registers, or from
+// giving them away, before the wait.
 //
 // Writes to B's shared memory by ordinary stores need fenceAsyncProxy() and a
 // barrier before.
@@ -27,6 +35,16 @@ __device__ __forceinline__ void wgmmaCommit() { asm volatile("wgmma.commit_group
 /// wgmma.wait_group: waits until at most `pending` groups are under way.
 template <int pending> __device__ __forceinline__ void wgmmaWait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+/// A line that the compiler takes for a use and a change of these registers. Not while a wgmma has them.
+template <int count> __device__ __forceinline__ void settle(float (&d)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; ++i)
+    asm volatile("" : "+f"(d[i])::"memory");
+}
+__device__ __forceinline__ void settle(FragmentA &a) {
+  asm volatile("" : "+r"(a.r[0]), "+r"(a.r[1]), "+r"(a.r[2]), "+r"(a.r[3])::"memory");
 }
 
 /// Which dimension of B lies side by side in shared memory.

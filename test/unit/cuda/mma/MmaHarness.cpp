@@ -60,7 +60,11 @@ MmaProgram::MmaProgram(const codegen::Nvrtc &nvrtc, const std::string &target, c
     ADD_FAILURE() << code.status().message() << "\n" << log;
     return;
   }
-  device = openDevice(target);
+  auto opened = virtualgpu::VirtualDevice::create({.target = target});
+  EXPECT_TRUE(opened) << opened.status().message();
+  if (!opened)
+    return;
+  device = std::move(opened.value());
   auto loaded = device->loadModule(std::as_bytes(std::span<const char>(code->ptx)), text);
   EXPECT_TRUE(loaded) << loaded.status().message();
   if (loaded)

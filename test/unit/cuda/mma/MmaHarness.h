@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/gpu/GpuDevice.h"
+#include "runtime/device/virtual/VirtualDevice.h"
 #include "test/unit/cuda/CudaTestSupport.h"
 
 #include <span>
@@ -61,7 +61,7 @@ private:
   uint64_t putBytes(const void *from, int64_t bytes);
   void getBytes(void *to, uint64_t at, int64_t bytes);
 
-  std::unique_ptr<runtime::GpuDevice> device;
+  std::unique_ptr<virtualgpu::VirtualDevice> device;
   std::unique_ptr<runtime::GpuStream> stream;
   std::unique_ptr<runtime::GpuModule> module;
   std::vector<runtime::GpuBuffer> buffers;

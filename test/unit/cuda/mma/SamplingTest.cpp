@@ -31,7 +31,8 @@ struct Distribution {
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return scores[a] > scores[b]; });
     if (c.topK > 0 && c.topK < std::ssize(order))
       order.resize(c.topK);
-    auto weight = [&](int id) { return std::exp((double{scores[id]} - scores[order[0]]) / c.temperature); };
+    const double top = scores[order[0]];
+    auto weight = [&](int id) { return std::exp((scores[id] - top) / c.temperature); };
     double total = 0, reached = 0;
     for (int id : order)
       total += weight(id);
@@ -46,6 +47,12 @@ struct Distribution {
       upTo.push_back(sum += weight(id) / reached);
   }
   /// Weights on the device are f32 exponentials cut to 2^-40: an id's place in [0, 1) is known to about 1e-5.
+  std::string describe(int id) const {
+    auto at = std::lower_bound(ids.begin(), ids.end(), id);
+    if (at == ids.end() || *at != id)
+      return "which is not among the " + std::to_string(ids.size()) + " kept";
+    return "which ends at " + std::to_string(upTo[at - ids.begin()]);
+  }
   bool allows(int id, double u) const {
     auto at = std::lower_bound(ids.begin(), ids.end(), id);
     if (at == ids.end() || *at != id)
@@ -95,7 +102,7 @@ TEST(Sampling, TopKTopPMinPAndTies) {
       std::vector<float> row(scores.begin() + r * count, scores.begin() + (r + 1) * count);
       const Distribution only(row, {1, 1, 0, 1}), expected(row, c);
       EXPECT_EQ(foundBest[r], only.ids[0]) << "row " << r;
-      EXPECT_TRUE(expected.allows(found[r], uniform[r])) << "row " << r << " drew " << found[r];
+      EXPECT_TRUE(expected.allows(found[r], uniform[r])) << "row " << r << " drew " << found[r] << " for " << uniform[r] << ", " << expected.describe(found[r]);
     }
   }
 }

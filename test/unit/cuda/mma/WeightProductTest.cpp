@@ -3,6 +3,7 @@
 #include "runtime/base/Float16.h"
 #include "test/unit/cuda/mma/MmaHarness.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -134,7 +135,9 @@ private:
 };
 
 void expectEqual(const std::vector<float> &found, const std::vector<float> &expected, const char *what) {
-  ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.size() * 4), 0) << what;
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_EQ(std::bit_cast<uint32_t>(found[i]), std::bit_cast<uint32_t>(expected[i]))
+        << what << ": token " << i / rows << " row " << i % rows << ", " << found[i] << " for " << expected[i];
 }
 
 /// Every form and number of tokens gives the bits of the first.
@@ -188,6 +191,10 @@ TEST(WeightProduct, WarpgroupsGiveTheSameBits) {
   const Case cases[] = {
       {"PanelWeight<Q4_1", StorageType::Q4_1, OperandType::Bfloat, 544, 128},
       {"RowWeight<Half", StorageType::F16, OperandType::Half, 160, 64},
+      {"RowWeight<Half", StorageType::F16, OperandType::Half, 160, 128},
+      {"RowWeight<Half", StorageType::F16, OperandType::Half, 128, 128},
+      {"RowWeight<Bfloat", StorageType::BF16, OperandType::Bfloat, 160, 64},
+      {"PanelWeight<Q4_1", StorageType::Q4_1, OperandType::Half, 160, 64},
   };
   for (const Case &c : cases)
     expectAllForms(*nvrtc, "sm_90a", c, forms);
