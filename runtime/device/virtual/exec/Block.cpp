@@ -29,6 +29,9 @@ void Block::reset(uint64_t newNumber) {
   if (checker)
     checker->reset();
   barriers.reset();
+  mbarriers.reset();
+  bulkCopies.reset();
+  products.reset(static_cast<uint32_t>(warps.size()));
   copies.reset(static_cast<uint32_t>(warps.size() * warpLanes));
   for (const std::unique_ptr<Warp> &warp : warps)
     warp->start();
@@ -103,6 +106,8 @@ void Block::reportDeadlock() {
     }
   }
   std::string state = barriers.describe(*this);
+  if (std::string more = mbarriers.describe(); !more.empty())
+    state += (state.empty() ? "" : ", ") + more;
   reportFault(first ? *first : *warps[0], FaultKind::Deadlock,
               "no thread of the block can go on" + (state.empty() ? "" : " (" + state + ")") + where, -1, 0);
 }

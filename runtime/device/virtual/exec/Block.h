@@ -11,6 +11,9 @@
 #include "runtime/device/virtual/exec/Grid.h"
 #include "runtime/device/virtual/exec/Random.h"
 #include "runtime/device/virtual/exec/Warp.h"
+#include "runtime/device/virtual/sm90/BulkCopies.h"
+#include "runtime/device/virtual/sm90/Mbarriers.h"
+#include "runtime/device/virtual/sm90/WarpgroupProducts.h"
 
 #include <memory>
 #include <vector>
@@ -34,6 +37,9 @@ public:
   std::vector<std::unique_ptr<Warp>> warps;
   Barriers barriers;
   AsyncCopies copies;
+  Mbarriers mbarriers;
+  BulkCopies bulkCopies;
+  WarpgroupProducts products;
   Random random;
   std::unique_ptr<BlockChecker> checker; ///< Null when unchecked.
 

@@ -9,7 +9,7 @@ OpcodeTable buildTable() {
   OpcodeTable table;
   for (auto add : {addIntegerOps, addCarryOps, addBitOps, addFloatOps, addHalfOps, addApproximateOps, addCompareOps,
                    addConvertOps, addMoveOps, addControlOps, addMemoryOps, addAtomicOps, addBarrierOps, addWarpOps,
-                   addMatrixOps, addAsyncCopyOps})
+                   addMatrixOps, addAsyncCopyOps, addMbarrierOps, addBulkCopyOps, addWgmmaOps})
     add(table);
   return table;
 }

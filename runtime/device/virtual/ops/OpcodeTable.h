@@ -68,5 +68,8 @@ void addBarrierOps(OpcodeTable &table);
 void addWarpOps(OpcodeTable &table);
 void addMatrixOps(OpcodeTable &table);
 void addAsyncCopyOps(OpcodeTable &table);
+void addMbarrierOps(OpcodeTable &table);
+void addBulkCopyOps(OpcodeTable &table);
+void addWgmmaOps(OpcodeTable &table);
 
 } // namespace fusec::virtualgpu
