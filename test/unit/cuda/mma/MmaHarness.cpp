@@ -89,6 +89,13 @@ void MmaProgram::getBytes(void *to, uint64_t at, int64_t bytes) {
   EXPECT_TRUE(stream->synchronize().ok());
 }
 
+void MmaProgram::setSeed(uint64_t seed) {
+  if (!device)
+    return;
+  device->clearError();
+  device->setSeed(seed);
+}
+
 Status MmaProgram::launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters) {
   if (!module)
     return internalError("no module");

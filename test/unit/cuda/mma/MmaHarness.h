@@ -54,6 +54,8 @@ public:
     return values;
   }
 
+  /// The order in which warps run in the next launches; an earlier error is forgotten.
+  void setSeed(uint64_t seed);
   /// The error of the launch, with what the device's checks say.
   Status launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters);
 
@@ -66,6 +68,8 @@ private:
   std::unique_ptr<runtime::GpuModule> module;
   std::vector<runtime::GpuBuffer> buffers;
 };
+
+constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Uniform in [-1, 1), the same on every machine.
 std::vector<float> randomFloats(int64_t count, uint32_t seed);

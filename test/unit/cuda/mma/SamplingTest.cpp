@@ -102,7 +102,8 @@ TEST(Sampling, TopKTopPMinPAndTies) {
       std::vector<float> row(scores.begin() + r * count, scores.begin() + (r + 1) * count);
       const Distribution only(row, {1, 1, 0, 1}), expected(row, c);
       EXPECT_EQ(foundBest[r], only.ids[0]) << "row " << r;
-      EXPECT_TRUE(expected.allows(found[r], uniform[r])) << "row " << r << " drew " << found[r] << " for " << uniform[r] << ", " << expected.describe(found[r]);
+      EXPECT_TRUE(expected.allows(found[r], uniform[r]))
+          << "row " << r << " drew " << found[r] << " for " << uniform[r] << ", " << expected.describe(found[r]);
     }
   }
 }
