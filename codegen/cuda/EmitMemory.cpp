@@ -91,8 +91,10 @@ MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, co
     const Dim &dim = a.buffer.type.getDims()[r];
     bool isLookedUp = a.buffer.type.isPaged() && r < 2 && !isStore; // pagedElement() forces these into the table
     std::string needed = isLookedUp ? "" : condition(*index, dim, extent(dim));
-    if (!needed.empty())
-      result.conditions.push_back(needed);
+    if (needed.empty())
+      continue;
+    (index->perLane ? result.perLane : result.uniform).push_back(needed);
+    at.back().min = std::max<int64_t>(0, at.back().min.value_or(0)); // where the condition holds
   }
   if (a.buffer.type.getLayout() == Layout::Panel)
     result.element = panelElement(a, at);
@@ -171,7 +173,7 @@ CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at,
       options.pageStride ? options.pageStride : heads * channels * tokens * a.buffer.type.getElementBytes();
   std::string lookup =
       "page(" + a.buffer.name + ", " + a.pages.name + "[" + entry.text() + "], " + std::to_string(stride) + ")";
-  if (!entry.perLane && !isStore) {
+  if (!entry.perLane) {
     auto known = llvm::find_if(pageLookups, [&](auto &p) { return p.first == lookup; });
     if (known == pageLookups.end()) {
       std::string name = fresh(a.buffer.name + "Page");
@@ -193,7 +195,9 @@ CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at,
 
 /// The element where it exists, else zero.
 std::string KernelPrinter::guarded(const MemoryPlace &place, Type element) {
-  if (place.conditions.empty())
+  std::vector<std::string> conditions = place.uniform;
+  llvm::append_range(conditions, place.perLane);
+  if (conditions.empty())
     return place.element.text;
   std::string zero = element.isF64()                 ? "0.0"
                      : element.isF32()               ? "0.0f"
@@ -201,7 +205,7 @@ std::string KernelPrinter::guarded(const MemoryPlace &place, Type element) {
                      : element.isInteger(1)          ? "false"
                      : element.isSignlessInteger(32) ? "0"
                                                      : "static_cast<" + cType(element) + ">(0)";
-  return llvm::join(place.conditions, " && ") + " ? " + place.element.text + " : " + zero;
+  return llvm::join(conditions, " && ") + " ? " + place.element.text + " : " + zero;
 }
 
 LambdaText KernelPrinter::loadText(const MemoryAccess &a, const std::string &row, const std::string &col,
@@ -257,23 +261,36 @@ void KernelPrinter::emitStore(StoreOp op) {
     if (storage != StorageType::F32)
       value = (storage == StorageType::F16 ? "Half(" : "Bfloat(") + value + ")";
   }
+  // What all lanes share is tested, and a page looked up, before the lanes are.
+  SourceText inner(out->currentDepth() + 1);
+  SourceText *outside = std::exchange(out, &inner);
+  size_t lookups = pageLookups.size();
   MemoryPlace at = place(a, laneIndex("row", shape.rows), laneIndex("col", shape.lanes), true);
   std::string assignment = at.element.text + " = " + value + ";";
-  std::vector<std::string> conditions = at.conditions;
-  if (isScalar)
-    conditions.insert(conditions.begin(), "threadIdx.x == 0");
   if (isScalar) {
-    out->line("if (" + llvm::join(conditions, " && ") + ")");
-    out->line("  " + assignment);
+    at.uniform.insert(at.uniform.begin(), "threadIdx.x == 0");
+    out->line(assignment);
+  } else {
+    LambdaText lambda;
+    lambda.parameters = {"int row", "int col", cType(a.element) + " value"};
+    lambda.statements = {assignment};
+    if (!at.perLane.empty())
+      lambda.statements = {"if (" + llvm::join(at.perLane, " && ") + ")", "  " + assignment};
+    out->call("store(" + tileName(op.getValue()) + ", ", {lambda}, ");");
+  }
+  out = outside;
+  if (at.uniform.empty()) {
+    out->append(inner, -1);
     return;
   }
-  LambdaText lambda;
-  lambda.parameters = {"int row", "int col", cType(a.element) + " value"};
-  if (conditions.empty())
-    lambda.statements = {assignment};
+  pageLookups.resize(lookups); // those made here end with the braces
+  bool isOneLine = inner.lines().size() == 1;
+  out->open("if (" + llvm::join(at.uniform, " && ") + (isOneLine ? ")" : ") {"));
+  out->append(inner, 0);
+  if (isOneLine)
+    out->dedent();
   else
-    lambda.statements = {"if (" + llvm::join(conditions, " && ") + ")", "  " + assignment};
-  out->call("store(" + tileName(op.getValue()) + ", ", {lambda}, ");");
+    out->close();
 }
 
 } // namespace fusec::codegen::cuda

@@ -4,7 +4,9 @@
 // scalars and indices plain C variables; chains of elementwise ops become one
 // lambda. The class is the state of one emission; its parts are grouped by file:
 //
-//   KernelPrinter.cpp  frame, grid, header comment, regions and loops
+//   KernelPrinter.cpp  what is printed when; regions and loops
+//   EmitFrame.cpp      header comment, parameters, programs
+//   EmitNames.cpp      names of buffers and variables
 //   EmitIndex.cpp      index values and sizes
 //   EmitScalar.cpp     arith and math as C expressions; scalar ops
 //   EmitMap.cpp        elementwise chains on tiles
@@ -58,8 +60,9 @@ struct MemoryAccess {
 
 /// One element of an access.
 struct MemoryPlace {
-  CExpr element;                       ///< "x[token * 576 + col]", what is stored there.
-  std::vector<std::string> conditions; ///< All must hold for the place to exist.
+  CExpr element;                    ///< "x[token * 576 + col]", what is stored there.
+  std::vector<std::string> uniform; ///< Conditions for the place to exist that are the same for all lanes,
+  std::vector<std::string> perLane; ///< and those that are not.
 };
 
 /// One axis of the grid.

@@ -89,6 +89,13 @@ void SourceText::close(StringRef text) {
   line(text);
 }
 
+void SourceText::append(const SourceText &other, int levels) {
+  for (Line line : other.content) {
+    line.depth += levels;
+    content.push_back(line);
+  }
+}
+
 void SourceText::blank() {
   if (content.empty() || !content.back().text.empty())
     line("");

@@ -36,6 +36,10 @@ public:
   /// `before`, the lambdas one after the other, `after`.
   void call(llvm::StringRef before, llvm::ArrayRef<LambdaText> lambdas, llvm::StringRef after);
   void indent() { ++depth; }
+  void dedent() { --depth; }
+  int currentDepth() const { return depth; }
+  /// The lines of another text, moved by some levels.
+  void append(const SourceText &other, int levels);
   void blank();
   std::string text() const;
   /// The lines without indentation.
