@@ -157,8 +157,8 @@ void KernelPrinter::printPrograms(SourceText &text) {
       continue;
     size_t at = llvm::find(options.symbols, symbol) - options.symbols.begin();
     std::string value = "sizes[" + std::to_string(at) + "]";
-    text.line("const " + std::string(indexType()) + " " + symbol + " = " +
-              (wideIndices ? value : "static_cast<int>(" + value + ")") + ";");
+    text.declare(symbol, "const " + std::string(indexType()) + " " + symbol + " = " +
+                             (wideIndices ? value : "static_cast<int>(" + value + ")") + ";");
   }
   IndexExpr programs = IndexExpr::constant(1);
   for (const GridAxis &axis : axes)
@@ -167,7 +167,7 @@ void KernelPrinter::printPrograms(SourceText &text) {
   text.line("if (program >= " + programs.expr().in(Binding::Shift) + ")");
   text.line("  return;");
   IndexExpr rest = IndexExpr::constant(1); // programs of the axes after this one
-  std::vector<std::string> origins;
+  std::vector<std::pair<std::string, std::string>> origins;
   for (const GridAxis &axis : llvm::reverse(axes)) {
     CExpr number{"program", Binding::Atom};
     if (!rest.isConstant() || rest.offset != 1)
@@ -177,11 +177,11 @@ void KernelPrinter::printPrograms(SourceText &text) {
     if (axis.tile != 1)
       number = {number.in(Binding::Product) + " * " + std::to_string(axis.tile), Binding::Product};
     if (axis.isUsed && !axis.origin.isConstant())
-      origins.push_back("const int " + axis.origin.text() + " = " + number.text + ";");
+      origins.push_back({axis.origin.text(), "const int " + axis.origin.text() + " = " + number.text + ";"});
     rest = rest.times(axis.count);
   }
-  for (const std::string &origin : llvm::reverse(origins))
-    text.line(origin);
+  for (auto &[name, line] : llvm::reverse(origins))
+    text.declare(name, line);
 }
 
 } // namespace fusec::codegen::cuda

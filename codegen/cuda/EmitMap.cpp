@@ -197,7 +197,7 @@ void KernelPrinter::emitMap(Operation &root) {
   Type type = getElementTypeOrSelf(root.getResult(0).getType());
   if (c.tiles.empty() && type.isInteger() && !type.isInteger(1))
     c.lambda.result = "static_cast<" + cType(type) + ">(" + c.lambda.result + ")";
-  if (c.usesPlace) {
+  if (c.usesPlace || c.tiles.empty()) {
     c.lambda.parameters.insert(c.lambda.parameters.begin(), {"int row", "int col"});
   }
   std::string carrier = assignsTo(root);

@@ -104,9 +104,11 @@ std::string KernelPrinter::assemble() {
   text.line("using namespace fusec;");
   text.blank();
   printSignature(text);
-  SourceText prologue(1);
-  printPrologue(prologue);
-  return text.text() + prologue.text() + "\n" + body.text() + "}\n";
+  SourceText inner(1);
+  printPrologue(inner);
+  inner.blank();
+  inner.append(body, 0);
+  return text.text() + inner.text() + "}\n";
 }
 
 void KernelPrinter::fail(Operation *op, const llvm::Twine &what) {

@@ -53,14 +53,23 @@ void SourceText::line(StringRef text) { content.push_back({depth, text.str(), ""
 
 void SourceText::declare(StringRef name, StringRef text) { content.push_back({depth, text.str(), name.str()}); }
 
+/// True if one of `later`, last line first, reads the variable before its block ends.
+bool SourceText::isRead(const Line &declaration, llvm::ArrayRef<Line> later) {
+  for (const Line &line : llvm::reverse(later)) {
+    if (line.depth < declaration.depth)
+      return false;
+    if (mentions(line.text, declaration.declares))
+      return true;
+  }
+  return false;
+}
+
 /// The lines that are left when declarations which nothing reads are gone, last ones first.
 std::vector<SourceText::Line> SourceText::used() const {
   std::vector<Line> kept;
-  for (const Line &line : llvm::reverse(content)) {
-    auto reads = [&](const Line &later) { return mentions(later.text, line.declares); };
-    if (line.declares.empty() || llvm::any_of(kept, reads))
+  for (const Line &line : llvm::reverse(content))
+    if (line.declares.empty() || isRead(line, kept))
       kept.push_back(line);
-  }
   std::reverse(kept.begin(), kept.end());
   return kept;
 }

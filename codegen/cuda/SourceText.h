@@ -50,6 +50,7 @@ private:
     int depth;
     std::string text, declares;
   };
+  static bool isRead(const Line &declaration, llvm::ArrayRef<Line> later);
   std::vector<Line> used() const;
 
   int depth;

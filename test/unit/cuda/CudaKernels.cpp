@@ -46,8 +46,11 @@ class CudaKernels : public RunnableKernels {
 public:
   Status compile(mlir::ModuleOp kernelModule, std::string_view level, const CudaEmitOptions &options) {
     for (auto kernel : kernelModule.getOps<tile::KernelOp>()) {
-      FUSEC_ASSIGN_OR_RETURN(CudaKernelText source, emitCudaKernel(kernel, options));
-      kernels[source.entry].source = source;
+      // Tests call kernels what CUDA calls its functions, "norm".
+      mlir::OwningOpRef<tile::KernelOp> renamed = kernel.clone();
+      renamed->setSymName(kernel.getSymName().str() + "_kernel");
+      FUSEC_ASSIGN_OR_RETURN(CudaKernelText source, emitCudaKernel(*renamed, options));
+      kernels[kernel.getSymName().str()].source = source;
     }
     FUSEC_ASSIGN_OR_RETURN(target, cudaTargetByName(level));
     FUSEC_ASSIGN_OR_RETURN(device, virtualgpu::VirtualDevice::create({.target = std::string(level)}));
@@ -82,7 +85,8 @@ public:
     device->setSeed(launches++); // 0: in order
     FUSEC_RETURN_IF_ERROR(stream->launch(launch));
     for (auto &[address, buffer] : buffers)
-      FUSEC_RETURN_IF_ERROR(stream->copyToHost(address, buffer.address(), buffer.bytes()));
+      if (int64_t bytes = GuardedBuffer::at(address)->size())
+        FUSEC_RETURN_IF_ERROR(stream->copyToHost(address, buffer.address(), bytes));
     return stream->synchronize();
   }
 
@@ -106,7 +110,7 @@ private:
       auto image = std::as_bytes(std::span(ptx.data(), ptx.size()));
       FUSEC_ASSIGN_OR_RETURN(module, device->loadModule(image, name));
     }
-    return module->function(name);
+    return module->function(found->second.source.entry);
   }
 
   Status upload(void *address, std::map<void *, runtime::GpuBuffer> &buffers) {
