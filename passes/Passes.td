@@ -95,7 +95,8 @@ def FuseToPlanPass : Pass<"fuse-to-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"registers", "registers", "int64_t", "32", "vector registers of the target">,
     Option<"page", "page", "int64_t", "64", "cached positions per page">,
-    Option<"gpu", "gpu", "bool", "false", "programs are blocks of threads">
+    Option<"gpu", "gpu", "bool", "false", "programs are blocks of threads">,
+    Option<"rung", "rung", "int64_t", "0", "for a GPU: tiles with 2^rung fewer rows">
   ];
   let dependentDialects = ["::fusec::tile::TileDialect", "::fusec::plan::PlanDialect"];
 }

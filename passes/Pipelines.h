@@ -33,6 +33,7 @@ struct PipelineOptions {
   /// Asked for every fusion; shared by the phases of one compilation. Null: the cost model decides alone.
   std::shared_ptr<FusionControl> fusion = nullptr;
   bool isGpu = false;        ///< Kernels for a GPU: programs are blocks of threads.
+  int64_t rung = 0;          ///< GPU: tiles with 2^rung fewer rows.
   std::string operands = {}; ///< "f16" or "bf16": contractions multiply in it; empty: in f32.
 };
 

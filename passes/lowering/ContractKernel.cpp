@@ -103,7 +103,7 @@ private:
     bool isWeight = laneOperand(contracts.front()).getDefiningOp<WeightOp>() && space.others.empty() && space.m;
     bool onTensorCores = contracts.front().getNumerics().getOperands() != nullptr;
     if (isWeight && target.isGpu)
-      return gpuWeightTiles(contracts.size(), lanes, summed, onTensorCores);
+      return gpuWeightTiles(target, contracts.size(), lanes, summed, onTensorCores);
     if (isWeight)
       return weightTiles(target, contracts.size(), lanes, summed);
     int64_t rows = space.m && space.extents[*space.m].isStatic() ? space.extents[*space.m].size : 1;

@@ -82,8 +82,8 @@ llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t co
   return {one, few, many};
 }
 
-llvm::SmallVector<ContractTile> gpuWeightTiles(int64_t contractions, const Dim &lanes, const Dim &summed,
-                                               bool onTensorCores) {
+llvm::SmallVector<ContractTile> gpuWeightTiles(const TileTarget &target, int64_t contractions, const Dim &lanes,
+                                               const Dim &summed, bool onTensorCores) {
   constexpr int64_t mostWarps = 8, warp = 32, panel = 16;
   int64_t step = stepFor(summed, onTensorCores ? codeChunk : 16, 1);
   bool fits = summed.isStatic() && (!onTensorCores || step == codeChunk);
@@ -91,15 +91,16 @@ llvm::SmallVector<ContractTile> gpuWeightTiles(int64_t contractions, const Dim &
     return {{1, warp, 1, false, 1}, {8, warp, 1, false, 0}};
   int64_t steps = summed.size / step, slice = (steps + mostWarps - 1) / mostWarps * step;
   int64_t warps = (summed.size + slice - 1) / slice;
+  auto fewer = [&](int64_t rows) { return std::max<int64_t>(rows >> target.rung, 1); };
   auto spread = [&](int64_t rows, int64_t width) {
-    return ContractTile{rows, clampLanes(width, lanes), step, false, rows, slice, true, warps * warp};
+    return ContractTile{fewer(rows), clampLanes(width, lanes), step, false, rows, slice, true, warps * warp};
   };
   if (!onTensorCores)
-    return {spread(1, warp), spread(8, warp), {16, clampLanes(128, lanes), step, false, 0, slice, false, 0}};
+    return {spread(1, warp), spread(8, warp), {fewer(16), clampLanes(128, lanes), step, false, 0, slice, false, 0}};
   int64_t wide = clampLanes(mostWarps * panel, lanes);
   return {spread(8, panel),
           spread(32, panel),
-          {64 / contractions, wide, step, false, 0, slice, false, wide / panel * warp}};
+          {fewer(64 / contractions), wide, step, false, 0, slice, false, wide / panel * warp}};
 }
 
 ContractTile activationTile(const TileTarget &target, int64_t rows, const Dim &lanes, const Dim &summed) {

@@ -17,6 +17,7 @@ struct TileTarget {
   int64_t pieces = 32; ///< Register file in vectors of 16 f32 (AVX-512: 32, AVX2: 8).
   int64_t page = 64;   ///< Positions per cache page.
   bool isGpu = false;  ///< A program is a block of threads, its lanes are spread over them.
+  int64_t rung = 0;    ///< GPU: tiles of 2^rung fewer rows, for kernels that otherwise exceed the registers.
   /// GPU only: the graph's list of query tiles `[W, 2]` (first token, tokens), added to the graph when first asked for.
   std::function<mlir::Value()> queryTiles;
 };
@@ -45,8 +46,8 @@ llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t co
                                             const fuse::Dim &summed);
 
 /// The same for a GPU; `onTensorCores`: operands are rounded to 16 bits.
-llvm::SmallVector<ContractTile> gpuWeightTiles(int64_t contractions, const fuse::Dim &lanes, const fuse::Dim &summed,
-                                               bool onTensorCores);
+llvm::SmallVector<ContractTile> gpuWeightTiles(const TileTarget &target, int64_t contractions, const fuse::Dim &lanes,
+                                               const fuse::Dim &summed, bool onTensorCores);
 
 /// The tile for a contraction of two activations with `rows` rows in reach. It divides static extents:
 /// rows and lanes may be merged into one dimension of the result (heads), where no bound masks the rest.

@@ -52,7 +52,10 @@ std::vector<PipelineOptions> cudaPipelines(const std::string &math) {
   PipelineOptions pipeline{32, pageTokens};
   pipeline.isGpu = true;
   pipeline.operands = math == "f32" ? "" : math;
-  return {pipeline};
+  std::vector<PipelineOptions> ladder;
+  for (; pipeline.rung < 4; ++pipeline.rung)
+    ladder.push_back(pipeline);
+  return ladder;
 }
 
 /// Plans and compiles the kernels of one CPU level.
