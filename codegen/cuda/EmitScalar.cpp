@@ -211,6 +211,9 @@ CExpr KernelPrinter::literal(Type type, Attribute value) {
   if (auto integer = dyn_cast<IntegerAttr>(value)) {
     if (type.isInteger(1))
       return {integer.getValue().isZero() ? "false" : "true"};
+    // The literal 2147483648 does not fit an int, so its negation would be a long.
+    if (integer.getType().isInteger(32) && integer.getValue().isMinSignedValue())
+      return CExpr{"-2147483647 - 1", Binding::Sum};
     return IndexExpr::constant(integer.getValue().getSExtValue()).expr();
   }
   APFloat number = cast<FloatAttr>(value).getValue();
