@@ -12,7 +12,7 @@ namespace fusec::virtualgpu {
 namespace {
 
 /// Instructions after which a group that made no progress lets the others run.
-constexpr int patience = 5000;
+constexpr int patience = 2000;
 constexpr uint32_t noLimit = 0xffffffffu;
 
 std::unique_ptr<uint8_t[], void (*)(void *)> allocateRegisters(uint32_t bytes) {

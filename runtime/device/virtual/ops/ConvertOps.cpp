@@ -255,10 +255,9 @@ Status decodeCvt(InstructionDecoder &d) {
     return d.error("the virtual device does not know this conversion");
   FUSEC_ASSIGN_OR_RETURN(InstructionDecoder::AnyRegister target, d.anyRegister(d.operand(0)));
   InstructionDecoder::AnyRegister source;
-  if (d.operand(1).kind == ptx::Operand::Kind::Name && d.operand(1).name.find('.') == std::string::npos &&
-      d.operand(1).name[0] == '%') {
-    FUSEC_ASSIGN_OR_RETURN(source, d.anyRegister(d.operand(1)));
-  } else {
+  if (Result<InstructionDecoder::AnyRegister> any = d.anyRegister(d.operand(1)); any && any->slot != noSlot) {
+    source = *any;
+  } else { // A literal, a special register or an address.
     source.bytes = static_cast<uint8_t>(std::max(ptx::byteSize(*from), 2));
     bool isFloat = *from == Type::F32 || *from == Type::F64;
     FUSEC_ASSIGN_OR_RETURN(source.slot, d.sourceSlot(d.operand(1), {source.bytes, isFloat}));

@@ -8,8 +8,8 @@ namespace {
 OpcodeTable buildTable() {
   OpcodeTable table;
   for (auto add : {addIntegerOps, addCarryOps, addBitOps, addFloatOps, addHalfOps, addApproximateOps, addCompareOps,
-                   addConvertOps, addMoveOps, addControlOps, addMemoryOps, addAtomicOps, addBarrierOps, addWarpOps,
-                   addMatrixOps, addAsyncCopyOps, addMbarrierOps, addBulkCopyOps, addWgmmaOps})
+                   addConvertOps, addFp8Ops, addMoveOps, addControlOps, addMemoryOps, addAtomicOps, addBarrierOps,
+                   addWarpOps, addMatrixOps, addAsyncCopyOps, addMbarrierOps, addBulkCopyOps, addWgmmaOps})
     add(table);
   return table;
 }

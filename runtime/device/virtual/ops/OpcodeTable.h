@@ -60,6 +60,7 @@ void addHalfOps(OpcodeTable &table);
 void addApproximateOps(OpcodeTable &table);
 void addCompareOps(OpcodeTable &table);
 void addConvertOps(OpcodeTable &table);
+void addFp8Ops(OpcodeTable &table);
 void addMoveOps(OpcodeTable &table);
 void addControlOps(OpcodeTable &table);
 void addMemoryOps(OpcodeTable &table);
