@@ -83,6 +83,9 @@ const CudaTarget *cudaTargetFor(int capability) {
   for (auto target = std::rbegin(table); target != std::rend(table); ++target)
     if (target->runsOn(capability))
       return &*target;
+  for (auto target = std::rbegin(table); target != std::rend(table); ++target)
+    if (!target->isArchitectureSpecific() && target->computeCapability <= capability)
+      return &*target; // By its PTX, which the driver compiles.
   return nullptr;
 }
 

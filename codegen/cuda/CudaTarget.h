@@ -83,7 +83,8 @@ std::span<const CudaTarget> cudaTargets();
 /// InvalidArgument lists the names there are.
 Result<const CudaTarget *> cudaTargetByName(std::string_view name);
 
-/// The target whose code is best on a GPU of this compute capability; null when none runs there.
+/// The target whose code is best on a GPU of this compute capability: one whose cubin runs there, else one whose PTX
+/// does; null when there is none.
 const CudaTarget *cudaTargetFor(int capability);
 
 /// "sm_80,sm_90a": targets in the order given, none twice. InvalidArgument for an unknown or repeated name.

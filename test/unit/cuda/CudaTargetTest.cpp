@@ -70,8 +70,9 @@ TEST(CudaTarget, ADeviceGetsTheNewestCodeItRuns) {
   EXPECT_EQ(nameFor(89), "sm_89");
   EXPECT_EQ(nameFor(90), "sm_90a");
   EXPECT_EQ(nameFor(100), "sm_100a");
-  EXPECT_EQ(nameFor(103), "none"); // sm_100a is for 10.0 alone.
+  EXPECT_EQ(nameFor(103), "sm_89"); // sm_100a is for 10.0 alone; PTX of sm_89 is for everything later.
   EXPECT_EQ(nameFor(121), "sm_120");
+  EXPECT_EQ(nameFor(130), "sm_120"); // By its PTX.
 }
 
 } // namespace
