@@ -21,6 +21,16 @@ std::string joined(const std::vector<std::string> &parts) {
   return all;
 }
 
+/// The text with `__launch_bounds__(threads, blocks)`; empty when it has other bounds.
+std::optional<CudaKernelText> withMinimumBlocks(CudaKernelText source, int blocks) {
+  const std::string bounds = "__launch_bounds__(" + std::to_string(source.threads);
+  const size_t at = source.text.find(bounds + ")");
+  if (at == std::string::npos)
+    return std::nullopt;
+  source.text.replace(at, bounds.size(), bounds + ", " + std::to_string(blocks));
+  return source;
+}
+
 /// Runs `work(i)` for i below `count` on several threads, in order of i, until one returns false; `report` is called
 /// on this thread as work is done.
 void runOnThreads(size_t count, size_t threads, const std::function<bool(size_t)> &work,
@@ -102,22 +112,49 @@ Result<NvrtcOutput> KernelCompiler::build(const CudaTarget &target, const CudaKe
   return output;
 }
 
+Result<KernelCompiler::Attempt> KernelCompiler::attempt(const CudaTarget &target, const CudaKernelText &source) const {
+  FUSEC_ASSIGN_OR_RETURN(const KernelBudget *budget, kernelBudgetOf(source.family));
+  Attempt tried;
+  CudaKernel &kernel = tried.kernel;
+  kernel.source = source;
+  FUSEC_ASSIGN_OR_RETURN(kernel.code, build(target, source, kernel.cached));
+  FUSEC_ASSIGN_OR_RETURN(kernel.resources, parseCompileLog(kernel.code.log, source.entry));
+  FUSEC_RETURN_IF_ERROR(dump(target, source, kernel.code));
+  tried.excess = excessOf(kernel.resources, *budget, {source.threads, source.sharedBytes}, target);
+  kernel.occupancy =
+      occupancyOf(target, {source.threads, kernel.resources.registers,
+                           kernel.resources.sharedBytes + source.sharedBytes, kernel.resources.barriers});
+  return tried;
+}
+
+Result<KernelCompiler::Attempt> KernelCompiler::attemptWithFewerBlocks(const CudaTarget &target,
+                                                                       const CudaKernelText &source) const {
+  FUSEC_ASSIGN_OR_RETURN(Attempt tried, attempt(target, source));
+  const bool spills = tried.kernel.resources.spillStores + tried.kernel.resources.spillLoads > 0;
+  const int chosen = tried.kernel.occupancy.blocks;
+  int before = chosen;
+  for (int blocks : {chosen - 1, chosen / 2, 1}) {
+    if (!spills || blocks < 1 || blocks >= before)
+      continue;
+    before = blocks;
+    const std::optional<CudaKernelText> bounded = withMinimumBlocks(source, blocks);
+    if (!bounded)
+      break;
+    FUSEC_ASSIGN_OR_RETURN(Attempt next, attempt(target, *bounded));
+    if (next.excess.empty())
+      return next;
+  }
+  return tried;
+}
+
 Result<CudaKernel> KernelCompiler::compileOne(const CudaTarget &target, const KernelLadder &ladder) const {
   std::vector<std::string> excess;
   for (size_t rung = 0; rung < ladder.size(); ++rung) {
-    const CudaKernelText &source = ladder[rung];
-    FUSEC_ASSIGN_OR_RETURN(const KernelBudget *budget, kernelBudgetOf(source.family));
-    CudaKernel kernel{.source = source, .rung = rung, .code = {}, .resources = {}, .occupancy = {}};
-    FUSEC_ASSIGN_OR_RETURN(kernel.code, build(target, source, kernel.cached));
-    FUSEC_ASSIGN_OR_RETURN(kernel.resources, parseCompileLog(kernel.code.log, source.entry));
-    FUSEC_RETURN_IF_ERROR(dump(target, source, kernel.code));
-    excess = excessOf(kernel.resources, *budget, {source.threads, source.sharedBytes}, target);
-    if (!excess.empty())
-      continue;
-    kernel.occupancy =
-        occupancyOf(target, {source.threads, kernel.resources.registers,
-                             kernel.resources.sharedBytes + source.sharedBytes, kernel.resources.barriers});
-    return kernel;
+    FUSEC_ASSIGN_OR_RETURN(Attempt tried, attemptWithFewerBlocks(target, ladder[rung]));
+    tried.kernel.rung = rung;
+    if (tried.excess.empty())
+      return std::move(tried.kernel);
+    excess = std::move(tried.excess);
   }
   if (ladder.empty())
     return internalError("a kernel without any text");

@@ -1,7 +1,8 @@
 //===- FakeNvrtc.cpp - a library with NVRTC's functions and no compiler ----===//
 //
 // For tests of what surrounds the compiler, on machines without one. A text's
-// line "//used REGISTERS SPILL" (else 32 and 0) becomes the log of a kernel that used so much;
+// line "//used REGISTERS SPILL" (else 32 and 0) becomes the log of a kernel that used so much; a
+// line "//used(128, 2) ..." says it for these launch bounds;
 // "//fail MESSAGE" fails with that message. fakeNvrtcCompilations() counts.
 //
 //===----------------------------------------------------------------------===//
@@ -33,6 +34,13 @@ std::string entryOf(const std::string &text) {
   const size_t kernel = text.find("__global__"), bounds = text.find("__launch_bounds__(", kernel);
   const size_t begin = text.find(") ", bounds) + 2;
   return kernel == std::string::npos ? std::string() : text.substr(begin, text.find('(', begin) - begin);
+}
+
+/// "(128, 2)" of "__launch_bounds__(128, 2)"; empty when there is none.
+std::string boundsOf(const std::string &text) {
+  const size_t at = text.find("__launch_bounds__(");
+  const size_t begin = at + std::strlen("__launch_bounds__");
+  return at == std::string::npos ? std::string() : text.substr(begin, text.find(')', begin) + 1 - begin);
 }
 
 int copy(const std::string &from, char *to) {
@@ -85,7 +93,9 @@ int nvrtcCompileProgram(void *program, int, const char *const *) {
     return 6;
   }
   const std::string entry = entryOf(p.text);
-  std::string used = line(p.text, "used");
+  std::string used = line(p.text, "used" + boundsOf(p.text));
+  if (used.empty())
+    used = line(p.text, "used");
   if (used.empty())
     used = "32 0";
   const size_t space = used.find(' ');

@@ -51,6 +51,18 @@ TEST(KernelCompiler, TakesTheFirstRungWithinItsBudget) {
   EXPECT_EQ(kernel->occupancy.limit, "registers");
 }
 
+TEST(KernelCompiler, ATextThatSpillsIsTriedWithFewerBlocksFirst) {
+  // Spills as it is and with at least 5 blocks; with 3 it does not.
+  CudaKernelText text = fake("k", 80, 8);
+  text.text = "void __launch_bounds__(128) k\n" + text.text + "//used(128, 2) 40 0\n//used(128, 3) 80 0\n";
+  const KernelCompiler compiler = fakeCompiler();
+  auto kernel = compiler.compileOne(sm80, {text, fake("k", 8, 0)});
+  ASSERT_TRUE(kernel) << kernel.status().message();
+  EXPECT_EQ(kernel->rung, 0u);
+  EXPECT_EQ(kernel->resources.spillStores, 0);
+  EXPECT_THAT(kernel->source.text, HasSubstr("__launch_bounds__(128, 3)"));
+}
+
 TEST(KernelCompiler, ALastRungThatDoesNotFitIsAnError) {
   const KernelCompiler compiler = fakeCompiler();
   auto kernel = compiler.compileOne(sm80, {fake("k7_v1", 200, 0), fake("k7_v1", 140, 24)});
