@@ -30,14 +30,23 @@ public:
     return stream->copyOnDevice(to, from, bytes);
   }
   Status fill(GpuAddress to, uint8_t value, int64_t bytes) override { return stream->fill(to, value, bytes); }
-  Status launch(const GpuLaunch &launch) override { return stream->launch(launch); }
+  Status launch(const GpuLaunch &launch) override {
+    if (isCapturing && ++launchesOfCapture == 2 && faults.failsWhileCapturing)
+      return internalError("no such launch today");
+    return stream->launch(launch);
+  }
   Status record(GpuEvent &event) override { return stream->record(event); }
   Status wait(GpuEvent &event) override { return stream->wait(event); }
   Status synchronize() override { return stream->synchronize(); }
   Status beginCapture() override {
-    return faults.refusesCapture ? unsupported("no captures today") : stream->beginCapture();
+    if (faults.refusesCapture)
+      return unsupported("no captures today");
+    isCapturing = true;
+    launchesOfCapture = 0;
+    return stream->beginCapture();
   }
   Result<std::unique_ptr<GpuGraph>> endCapture() override {
+    isCapturing = false;
     FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<GpuGraph> graph, stream->endCapture());
     return std::unique_ptr<GpuGraph>(std::make_unique<FaultyGraph>(std::move(graph), faults));
   }
@@ -47,6 +56,8 @@ public:
 private:
   std::unique_ptr<GpuStream> stream;
   const Faults &faults;
+  bool isCapturing = false;
+  int launchesOfCapture = 0;
 };
 
 class FaultyDevice final : public GpuDevice {

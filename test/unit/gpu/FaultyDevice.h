@@ -16,6 +16,7 @@
 namespace fusec::runtime::test {
 
 struct Faults {
+  bool failsWhileCapturing = false;                                      ///< The second launch of a capture fails.
   bool refusesCapture = false;                                           ///< beginCapture() fails.
   std::function<void(std::vector<GpuGraphLaunch> &)> changeCapture = {}; ///< What graphs say they hold.
   std::optional<int64_t> freeBytes = {};

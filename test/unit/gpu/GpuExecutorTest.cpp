@@ -29,7 +29,7 @@ public:
     for (size_t i = 0; i < count; ++i) {
       std::vector<int32_t> prompt;
       for (size_t j = 0; j < 5 + i; ++j)
-        prompt.push_back(static_cast<int32_t>((7 * i + 3 * j) % toyRealVocab));
+        prompt.push_back(static_cast<int32_t>((7 * i + 3 * j + 2) % toyRealVocab));
       sequences.push_back(std::move(prompt));
     }
   }
@@ -240,17 +240,20 @@ TEST(GpuExecutor, CountsWhatRunsWithoutAGraph) {
 }
 
 TEST(GpuExecutor, GoesOnWithoutCaptures) {
-  Toy toy;
-  Faults faults{.refusesCapture = true};
-  ASSERT_TRUE(toy.open(makeFaulty(*openGpuDevice("virtual"), faults), options()).ok());
-  Batch batch(2);
-  expectChecksums(*toy.executor, batch, 5);
-  const GraphStats stats = toy.executor->graphStats();
-  EXPECT_EQ(stats[EagerReason::CaptureFailed], 6);
-  EXPECT_EQ(stats.captured, 0);
-  // One note per bucket, not per step: contexts of two and of three pages.
-  EXPECT_THAT(toy.executor->info().notes, testing::Each("a decode step runs without a graph: no captures today"));
-  EXPECT_EQ(toy.executor->info().notes.size(), 2u);
+  for (bool atStart : {true, false}) {
+    Toy toy;
+    Faults faults{.failsWhileCapturing = !atStart, .refusesCapture = atStart};
+    ASSERT_TRUE(toy.open(makeFaulty(*openGpuDevice("virtual"), faults), options()).ok());
+    Batch batch(2);
+    expectChecksums(*toy.executor, batch, 5);
+    const GraphStats stats = toy.executor->graphStats();
+    EXPECT_EQ(stats[EagerReason::CaptureFailed], 6);
+    EXPECT_EQ(stats.captured, 0);
+    // One note per bucket, not per step: contexts of two and of three pages.
+    EXPECT_THAT(toy.executor->info().notes, testing::Each(std::string("a decode step runs without a graph: ") +
+                                                          (atStart ? "no captures today" : "no such launch today")));
+    EXPECT_EQ(toy.executor->info().notes.size(), 2u);
+  }
 }
 
 // What the driver captured is not what the plan for the key says.
