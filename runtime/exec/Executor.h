@@ -29,6 +29,7 @@ namespace fusec::runtime {
 /// What an executor runs on.
 struct ExecutorInfo {
   std::string device;             ///< "host", "NVIDIA H200", "virtual sm_80".
+  std::string driver;             ///< "CUDA 13.0"; empty without one.
   std::string level;              ///< The manifest's target: "avx512", "sm_80".
   int threads = 0;                ///< Host threads that run kernels; 0 on a GPU.
   std::vector<std::string> notes; ///< What a user may want to know, one sentence each.

@@ -8,7 +8,7 @@ namespace fusec::runtime {
 
 HostExecutor::HostExecutor(const Artifact &artifact, HostDevice device, const HostExecutorOptions &options)
     : artifact(artifact), device(std::move(device)), shape(artifact.manifest, options.limits, options.numPages) {
-  facts = {"host", options.level, this->device.threads(), {}};
+  facts = {"host", "", options.level, this->device.threads(), {}};
 }
 
 Result<std::unique_ptr<HostExecutor>> HostExecutor::create(const Artifact &artifact, HostDevice device,

@@ -205,6 +205,8 @@ nlohmann::json BenchCommand::report() const {
                       {"bytes", model.bytes},
                       {"compiled_by", model.compilerVersion}};
   context["device"] = engine->executorInfo().device;
+  if (!engine->executorInfo().driver.empty())
+    context["driver"] = engine->executorInfo().driver;
   context["threads"] = options.threads;
   context["level"] = options.level;
   context["context_tokens"] = options.contextTokens;

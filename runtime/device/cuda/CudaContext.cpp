@@ -22,10 +22,10 @@ void CudaContext::forget(Function function) {
   kernels.erase(function);
 }
 
-CudaContext::KernelFacts CudaContext::factsOf(Function function) const {
+std::optional<CudaContext::KernelFacts> CudaContext::factsOf(Function function) const {
   std::lock_guard lock(mutex);
   auto it = kernels.find(function);
-  return it == kernels.end() ? KernelFacts{"?", 0} : it->second;
+  return it == kernels.end() ? std::nullopt : std::optional(it->second);
 }
 
 // A context that cannot be pushed makes the call that follows fail, which is reported there.

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace fusec::runtime::cuda {
@@ -36,7 +37,8 @@ public:
   };
   void remember(Function function, KernelFacts facts);
   void forget(Function function);
-  KernelFacts factsOf(Function function) const;
+  /// Nothing for a function that is none of this context's modules'.
+  std::optional<KernelFacts> factsOf(Function function) const;
 
   const std::shared_ptr<const CudaDriverApi> api;
   const DeviceId device;

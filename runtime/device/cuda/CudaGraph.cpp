@@ -62,17 +62,19 @@ Result<GpuGraphLaunch> CudaGraph::launchOf(GraphNode node) const {
   LaunchAttributeValue cluster{};
   FUSEC_RETURN_IF_ERROR(
       api.check(api.cuGraphKernelNodeGetAttribute(node, ClusterDimension, &cluster), "reading a captured launch"));
-  const CudaContext::KernelFacts facts = context->factsOf(params.function);
+  const std::optional<CudaContext::KernelFacts> facts = context->factsOf(params.function);
+  if (!facts)
+    return internalError("a captured launch is of a kernel that fusec did not launch");
   GpuGraphLaunch launch;
-  launch.function = facts.name;
+  launch.function = facts->name;
   launch.grid = {params.gridX, params.gridY, params.gridZ};
   launch.block = {params.blockX, params.blockY, params.blockZ};
   // 0 = no cluster.
   launch.cluster = {std::max(cluster.cluster.x, 1u), std::max(cluster.cluster.y, 1u), std::max(cluster.cluster.z, 1u)};
   launch.sharedBytes = params.sharedBytes;
-  if (!params.parameters && facts.parameters > 0)
-    return internalError("captured launch of '" + facts.name + "': the driver shows no parameters");
-  for (size_t i = 0; i < facts.parameters; ++i)
+  if (!params.parameters && facts->parameters > 0)
+    return internalError("captured launch of '" + facts->name + "': the driver shows no parameters");
+  for (size_t i = 0; i < facts->parameters; ++i)
     launch.parameters.push_back(*static_cast<const uint64_t *>(params.parameters[i]));
   return launch;
 }

@@ -27,6 +27,8 @@ GpuExecutor::GpuExecutor(const Artifact &artifact, std::unique_ptr<GpuDevice> ow
       shape(artifact.manifest, options.limits, options.numPages),
       buckets(shape.maxima(), shape.pageTokens(), options.maxGraphSequences) {
   facts.device = device->info().name;
+  if (const int version = device->info().driverVersion; version > 0)
+    facts.driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 Result<std::unique_ptr<GpuExecutor>> GpuExecutor::create(const Artifact &artifact, std::unique_ptr<GpuDevice> device,

@@ -162,6 +162,7 @@ TEST_P(GpuExecutorDevices, GraphsGiveTheBitsOfLaunches) {
 TEST_P(GpuExecutorDevices, ProfilesPerLaunch) {
   Toy toy;
   ASSERT_TRUE(toy.open(std::move(*GetParam().open()), options()).ok());
+  EXPECT_EQ(toy.executor->info().driver.empty(), GetParam().name.starts_with("Virtual"));
   Batch batch(1);
   ASSERT_TRUE(batch.prefill(*toy.executor));
   EXPECT_TRUE(toy.executor->takeProfile().empty());
@@ -281,7 +282,7 @@ TEST(GpuExecutor, AGraphThatHoldsSomethingElseIsAnError) {
     Result<std::span<const float>> logits = batch.decode(*toy.executor);
     ASSERT_FALSE(logits);
     EXPECT_EQ(logits.status().code(), ErrorCode::Internal);
-    EXPECT_THAT(logits.status().message(), testing::StartsWith("captured graph for T=1, S=1, B=2, R=1, C=8: "));
+    EXPECT_THAT(logits.status().message(), testing::StartsWith("captured graph for T=1, S=1, B=2, R=1, C=8, W=0: "));
     EXPECT_THAT(logits.status().message(), testing::HasSubstr(row.message));
   }
 }

@@ -16,9 +16,9 @@ using namespace fusec::runtime::test;
 
 namespace {
 
-SymbolValues symbols(int64_t t, int64_t s, int64_t b, int64_t r, int64_t c) {
+SymbolValues symbols(int64_t t, int64_t s, int64_t b, int64_t r, int64_t c, int64_t w = 0) {
   SymbolValues values;
-  values.values = {t, s, b, r, c};
+  values.values = {t, s, b, r, c, w};
   return values;
 }
 
@@ -115,10 +115,12 @@ std::string bucketOf(const DecodeBuckets &buckets, std::vector<int32_t> sequence
 
 TEST(DecodeBuckets, RoundsUpToPowersOfTwo) {
   const DecodeBuckets buckets(symbols(256, 6, 10, 40, 640), 64, 256);
-  EXPECT_EQ(bucketOf(buckets, {0}, symbols(1, 1, 1, 1, 64)), "1 1 1 1 64");
-  EXPECT_EQ(bucketOf(buckets, {1, 0}, symbols(2, 2, 9, 2, 128)), "2 2 2 2 128") << "B comes from C, not from the input";
-  EXPECT_EQ(bucketOf(buckets, {0, 1, 2}, symbols(3, 3, 5, 3, 320)), "4 4 8 4 512");
-  EXPECT_EQ(bucketOf(buckets, {0, 1, 2, 3, 4}, symbols(5, 5, 9, 5, 576)), "6 6 10 6 640") << "at most the maxima";
+  EXPECT_EQ(bucketOf(buckets, {0}, symbols(1, 1, 1, 1, 64)), "1 1 1 1 64 0");
+  EXPECT_EQ(bucketOf(buckets, {1, 0}, symbols(2, 2, 9, 2, 128)), "2 2 2 2 128 0")
+      << "B comes from C, not from the input";
+  EXPECT_EQ(bucketOf(buckets, {0, 1, 2}, symbols(3, 3, 5, 3, 320)), "4 4 8 4 512 0");
+  EXPECT_EQ(bucketOf(buckets, {0, 1, 2}, symbols(3, 3, 5, 3, 320, 3)), "4 4 8 4 512 4") << "a query tile per token";
+  EXPECT_EQ(bucketOf(buckets, {0, 1, 2, 3, 4}, symbols(5, 5, 9, 5, 576)), "6 6 10 6 640 0") << "at most the maxima";
 }
 
 TEST(DecodeBuckets, SaysWhyNot) {
@@ -137,16 +139,16 @@ TEST(DecodeBuckets, SaysWhyNot) {
 TEST(StepBlock, PadsToTheBucket) {
   std::unique_ptr<GpuDevice> device = *openGpuDevice("virtual");
   std::unique_ptr<GpuStream> stream = *device->createStream();
-  const StepBlockLayout layout(symbols(8, 4, 8, 4, 64));
+  const StepBlockLayout layout(symbols(8, 4, 8, 4, 64, 8), 16);
   GpuBuffer memory = *device->allocate(layout.bytes, "test");
   Result<StepBlock> block = StepBlock::create(*device, layout, memory.address());
   ASSERT_TRUE(block);
   const std::vector<int32_t> tokens = {11, 12, 13}, positions = {4, 9, 2}, sequences = {2, 0, 1}, rows = {0, 2, 1},
                              table = {5, 6, 7, 8, 9, 10, 11, 12, 13};
   const StepInput input{tokens, positions, sequences, table, 3, rows};
-  const std::vector<Symbol> order = {Symbol::Tokens, Symbol::Sequences, Symbol::Blocks, Symbol::OutputRows,
-                                     Symbol::Context};
-  block->fill(input, symbols(3, 3, 3, 3, 12), symbols(4, 4, 4, 4, 16), order);
+  const std::vector<Symbol> order = {Symbol::Tokens,     Symbol::Sequences, Symbol::Blocks,
+                                     Symbol::OutputRows, Symbol::Context,   Symbol::QueryTiles};
+  block->fill(input, symbols(3, 3, 3, 3, 12, 3), symbols(4, 4, 4, 4, 16, 4), order);
   ASSERT_TRUE(block->send(*stream).ok());
 
   auto read = [&](GpuAddress at, size_t count) {
@@ -163,16 +165,18 @@ TEST(StepBlock, PadsToTheBucket) {
   // Rows of the bucket's width; what the step lacks is the sink.
   EXPECT_THAT(read(block->address(InputKind::BlockTable), 16),
               ElementsAre(5, 6, 7, 0, 8, 9, 10, 0, 11, 12, 13, 0, 0, 0, 0, 0));
-  std::vector<int64_t> sizes(5);
-  ASSERT_TRUE(stream->copyToHost(sizes.data(), block->sizes(), 40).ok());
+  EXPECT_THAT(read(block->address(InputKind::QueryTiles), 8), ElementsAre(0, 1, 1, 1, 2, 1, 0, 0))
+      << "a tile without tokens for the row that is not there";
+  std::vector<int64_t> sizes(6);
+  ASSERT_TRUE(stream->copyToHost(sizes.data(), block->sizes(), 48).ok());
   ASSERT_TRUE(stream->synchronize().ok());
-  EXPECT_THAT(sizes, ElementsAre(3, 3, 4, 3, 12)) << "real sizes, and the bucket's stride";
+  EXPECT_THAT(sizes, ElementsAre(3, 3, 4, 3, 12, 3)) << "real sizes, and the bucket's stride";
 }
 
 TEST(StepBlock, NarrowsATableWiderThanTheBucket) {
   std::unique_ptr<GpuDevice> device = *openGpuDevice("virtual");
   std::unique_ptr<GpuStream> stream = *device->createStream();
-  const StepBlockLayout layout(symbols(2, 2, 4, 2, 16));
+  const StepBlockLayout layout(symbols(2, 2, 4, 2, 16), 0);
   GpuBuffer memory = *device->allocate(layout.bytes, "test");
   Result<StepBlock> block = StepBlock::create(*device, layout, memory.address());
   ASSERT_TRUE(block);
@@ -199,6 +203,6 @@ TEST(GraphCache, ReplaysOnlyWhatWasCaptured) {
   EXPECT_TRUE(GraphCache::checkCovers(entry, symbols(4, 4, 4, 4, 32)).ok());
   EXPECT_TRUE(GraphCache::checkCovers(entry, symbols(1, 1, 4, 1, 8)).ok());
   EXPECT_THAT(GraphCache::checkCovers(entry, symbols(4, 4, 4, 4, 40)).message(),
-              testing::HasSubstr("'k' with 4 programs does not cover a step of T=4, S=4, B=4, R=4, C=40"));
+              testing::HasSubstr("'k' with 4 programs does not cover a step of T=4, S=4, B=4, R=4, C=40, W=0"));
   EXPECT_FALSE(GraphCache::checkCovers(entry, symbols(5, 5, 4, 5, 32)).ok()) << "another variant";
 }
