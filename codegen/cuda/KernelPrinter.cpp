@@ -161,6 +161,8 @@ void KernelPrinter::emitOp(Operation &op) {
             emitMap(*o);
         } else if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(o) && o->getResult(0).getType().isIndex()) {
           emitIndexCast(*o);
+        } else if (isa<arith::IndexCastOp>(o) && !wideIndices && o->getResult(0).getType().isInteger(32)) {
+          bind(o->getResult(0), index(o->getOperand(0)).expr()); // both are int
         } else if (isIndexArith(*o)) {
           emitIndexArith(*o);
         } else {
