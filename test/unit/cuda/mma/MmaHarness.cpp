@@ -8,6 +8,8 @@
 
 namespace fusec::test {
 
+bool runsAll() { return std::getenv("FUSEC_FULL"); }
+
 const char *name(OperandType type) { return type == OperandType::Half ? "Half" : "Bfloat"; }
 uint16_t operandBits(OperandType type, float value) {
   return type == OperandType::Half ? floatToHalf(value) : floatToBfloat(value);

@@ -69,6 +69,9 @@ private:
   std::vector<runtime::GpuBuffer> buffers;
 };
 
+/// FUSEC_FULL is set: every case, not only those that differ in kind.
+bool runsAll();
+
 constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Uniform in [-1, 1), the same on every machine.
