@@ -89,14 +89,18 @@ template <class Format, class Operand, int Columns> struct PanelWeight {
     RawRow row[2]; ///< g and g + 8.
   };
 
+  static constexpr int superChunks = Format::superElements / 32, superBytes = Format::superBytes;
+
+  /// The super-block that holds a chunk.
+  __device__ __forceinline__ const unsigned char *superBlock(int block, int chunk) const {
+    return base + min(block, (rows - 1) / 16) * panelBytes + static_cast<long long>(chunk / superChunks) * superBytes;
+  }
   __device__ __forceinline__ Raw load(int block, int chunk) const {
-    constexpr int chunks = Format::superElements / 32;
-    const unsigned char *super =
-        base + min(block, (rows - 1) / 16) * panelBytes + static_cast<long long>(chunk / chunks) * Format::superBytes;
-    Raw raw;
-    raw.row[0] = loadRow(super, chunk % chunks, mmaLane().g);
-    raw.row[1] = loadRow(super, chunk % chunks, mmaLane().g + 8);
-    return raw;
+    return loadFrom<Global>(superBlock(block, chunk), chunk % superChunks);
+  }
+  /// The same for a super-block that lies in shared memory.
+  static __device__ __forceinline__ Raw loadShared(const unsigned char *super, int chunk) {
+    return loadFrom<Shared>(super, chunk);
   }
 
   static __device__ __forceinline__ WeightFragment decode(const Raw &raw) {
@@ -107,26 +111,42 @@ template <class Format, class Operand, int Columns> struct PanelWeight {
   }
 
 private:
+  struct Global {
+    template <class T> static __device__ __forceinline__ T read(const unsigned char *p) { return weightAt<T>(p); }
+  };
+  struct Shared {
+    template <class T> static __device__ __forceinline__ T read(const unsigned char *p) {
+      return *reinterpret_cast<const T *>(p);
+    }
+  };
+  template <class Memory> static __device__ __forceinline__ Raw loadFrom(const unsigned char *super, int chunk) {
+    Raw raw;
+    raw.row[0] = loadRow<Memory>(super, chunk, mmaLane().g);
+    raw.row[1] = loadRow<Memory>(super, chunk, mmaLane().g + 8);
+    return raw;
+  }
+
   /// A warp reads 16 rows x 4 bytes side by side per word: whole sectors, one line.
+  template <class Memory>
   static __device__ __forceinline__ RawRow loadRow(const unsigned char *super, int chunk, int row) {
     const unsigned char *codes = super + Format::codes + chunk * Format::chunkBytes + 4 * row;
     int q = mmaLane().q;
     RawRow r{};
 #pragma unroll
     for (int i = 0; i < lowWords; ++i)
-      r.low[i] = weightAt<unsigned>(codes + (lowWords * q + i) * 64);
+      r.low[i] = Memory::template read<unsigned>(codes + (lowWords * q + i) * 64);
     if constexpr (Format::bits == 5)
-      r.high = weightAt<unsigned>(codes + Format::lowBytes) >> (8 * q);
+      r.high = Memory::template read<unsigned>(codes + Format::lowBytes) >> (8 * q);
     if constexpr (Format::bits == 6)
-      r.high = weightAt<unsigned>(codes + Format::lowBytes + q / 2 * 64) >> (16 * (q & 1));
-    r.scale = weightAt<unsigned short>(super + 2 * row);
+      r.high = Memory::template read<unsigned>(codes + Format::lowBytes + q / 2 * 64) >> (16 * (q & 1));
+    r.scale = Memory::template read<unsigned short>(super + 2 * row);
     if constexpr (Format::hasMinimum)
-      r.minimum = weightAt<unsigned short>(super + Format::minimum + 2 * row);
+      r.minimum = Memory::template read<unsigned short>(super + Format::minimum + 2 * row);
     if constexpr (Format::hasSubscales) {
       int group = Format::group == 32 ? chunk : 2 * chunk + q / 2;
-      r.subscale = weightAt<unsigned char>(super + Format::subscale + 16 * group + row);
+      r.subscale = Memory::template read<unsigned char>(super + Format::subscale + 16 * group + row);
       if constexpr (Format::hasMinimum)
-        r.submin = weightAt<unsigned char>(super + Format::submin + 16 * group + row);
+        r.submin = Memory::template read<unsigned char>(super + Format::submin + 16 * group + row);
     }
     return r;
   }

@@ -150,21 +150,20 @@ __device__ __forceinline__ void addParts(Products<Count, TileType> &total, const
     }
 }
 
-template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight, class X>
-__device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, Flat<32 * Warps>>>
-weightProductSpread(const Weights<Count, Weight> &weights, int firstRow, X x, void *scratch) {
+/// multiply(sums, first, end) adds chunks [first, end) of a slice; the rest of both forms for few tokens.
+template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight, class Multiply>
+__device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, Flat<32 * Warps>>> addSlices(float *parts,
+                                                                                                  Multiply multiply) {
   static_assert(Rows % 16 == 0 && SliceColumns % 32 == 0, "whole blocks of rows, whole chunks of k");
   constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32, slices = ceilDiv(chunks, sliceChunks);
   constexpr int partFloats = Count * Tokens * partPitch<Rows>;
-  float *parts = static_cast<float *>(scratch);
   Products<Count, Tile<float, Tokens, Rows, Flat<32 * Warps>>> total{};
 #pragma unroll 1
   for (int round = 0; round < slices; round += Warps) {
-    int slice = round + warpIndex();
+    const int slice = round + warpIndex(), first = slice * sliceChunks;
     if (slice < slices) {
       SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)> sums{};
-      int first = slice * sliceChunks;
-      multiplySlice<Tokens, Rows>(sums, weights, firstRow / 16, first, min(first + sliceChunks, chunks), x);
+      multiply(sums, first, min(first + sliceChunks, chunks));
       storePart<Tokens, Rows>(parts + warpIndex() * partFloats, sums);
     }
     __syncthreads();
@@ -173,6 +172,16 @@ weightProductSpread(const Weights<Count, Weight> &weights, int firstRow, X x, vo
       __syncthreads();
   }
   return total;
+}
+
+template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight, class X>
+__device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, Flat<32 * Warps>>>
+weightProductSpread(const Weights<Count, Weight> &weights, int firstRow, X x, void *scratch) {
+  using Sums = SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)>;
+  return addSlices<Tokens, Rows, SliceColumns, Warps, Count, Weight>(
+      static_cast<float *>(scratch), [&](Sums &sums, int first, int end) {
+        multiplySlice<Tokens, Rows>(sums, weights, firstRow / 16, first, end, x);
+      });
 }
 
 template <int Tokens, int Rows, int SliceColumns, int Warps, class Weight, class X>

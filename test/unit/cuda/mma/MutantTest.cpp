@@ -37,7 +37,7 @@ void expectNoticed(const codegen::Nvrtc &nvrtc, const std::string &target, const
 }
 
 constexpr const char *product = "weight_product.cuh", *warpgroup = "weight_product_warpgroup.cuh",
-                     *shared = "shared_tile.cuh", *rows90 = "mma_rows_warpgroup.cuh";
+                     *shared = "shared_tile.cuh", *stream = "weight_stream.cuh", *rows90 = "mma_rows_warpgroup.cuh";
 
 TEST(Mutants, OfWeightProducts) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
@@ -49,6 +49,24 @@ TEST(Mutants, OfWeightProducts) {
   const Mutation tiled[] = {{product, "    __syncthreads(); // the stage", "    // the stage"}};
   expectNoticed<WeightProductCase>(*nvrtc, "sm_80", type, tiled,
                                    [](WeightProductCase &c, auto &y) { return c.tryRun(tiledForm, 65, y); });
+}
+
+TEST(Mutants, OfStreamedWeights) {
+  FUSEC_REQUIRE_NVRTC(nvrtc);
+  const WeightType type = {"PanelWeight<Q4_1", StorageType::Q4_1, OperandType::Bfloat, 1088, 1088, true};
+  const auto run = [](WeightProductCase &c, auto &y) { return c.tryRun(streamedForm(StorageType::Q4_1), 9, y); };
+  const Mutation mutants[] = {
+      {stream, "waitAsync<stages - 1>()", "waitAsync<stages>()"},
+      {stream, "  __device__ __forceinline__ void skip() { commitAsync(); }",
+       "  __device__ __forceinline__ void skip() {}"},
+  };
+  expectNoticed<WeightProductCase>(*nvrtc, "sm_80", type, mutants, run);
+  const Mutation mutants90[] = {
+      {stream, "    barrier(read).wait(read / stages & 1);", ""},
+      {stream, "read / stages & 1", "0"},
+      {stream, "arriveExpecting(runs * bytes)", "arriveExpecting(bytes)"},
+  };
+  expectNoticed<WeightProductCase>(*nvrtc, "sm_90a", type, mutants90, run);
 }
 
 TEST(Mutants, OfWeightProductsByWarpgroups) {

@@ -3,6 +3,7 @@
 
 #include "codegen/pack/PanelPack.h"
 #include "runtime/base/Float16.h"
+#include "runtime/schema/PanelLayout.h"
 
 #include <cmath>
 #include <cstring>
@@ -49,15 +50,28 @@ StoredWeight randomRows(StorageType type, int64_t rows, int64_t columns, uint32_
 }
 
 std::vector<std::string> definitions(const WeightType &c) {
-  return {"-DWEIGHT=" + c.weight + "," + name(c.operand) + "," + std::to_string(c.columns) + ">",
-          std::string("-DOPERAND=") + name(c.operand),
-          "-DCOLUMNS=" + std::to_string(c.columns),
-          "-DSLICE=" + std::to_string(c.slice),
-          "-DSPREAD_TOKENS=8",
-          "-DSPREAD_ROWS=32"};
+  std::vector<std::string> all = {"-DWEIGHT=" + c.weight + "," + name(c.operand) + "," + std::to_string(c.columns) +
+                                      ">",
+                                  std::string("-DOPERAND=") + name(c.operand),
+                                  "-DCOLUMNS=" + std::to_string(c.columns),
+                                  "-DSLICE=" + std::to_string(c.slice),
+                                  "-DSPREAD_TOKENS=8",
+                                  "-DSPREAD_ROWS=32"};
+  if (c.streamed)
+    all.push_back("-DSTREAMED");
+  return all;
 }
 
 } // namespace
+
+WeightForm streamedForm(StorageType type) {
+  const int64_t super = panelOffsets(panelFormat(type)).superBytes,
+                run = 3 * super >= 3840 ? super : 1280 / super * super;
+  WeightForm form = spreadForm;
+  form.kernel = "streamed";
+  form.shared += 8 * (1 + ceilDiv(3840, 2 * run)) * (2 * run + 16);
+  return form;
+}
 
 WeightProductCase::WeightProductCase(const codegen::Nvrtc &nvrtc, const std::string &target, const WeightType &type,
                                      std::span<const Mutation> mutations)

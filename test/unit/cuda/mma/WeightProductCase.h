@@ -24,6 +24,7 @@ struct WeightType {
   StorageType type;
   OperandType operand;
   int64_t columns, slice;
+  bool streamed = false; ///< Also compile the streamed form.
 };
 
 /// A kernel of weight_product.cu and its tile.
@@ -37,6 +38,9 @@ inline constexpr WeightForm spreadForm = {"spread", 8, 32, 256, 8 * 8 * 36 * 4};
 inline constexpr WeightForm tiledForm = {"tiled", 32, 128, 256, 32 * 256};
 inline constexpr WeightForm tiledPairForm = {"tiledPair", 64, 64, 128, 64 * 256};
 inline constexpr WeightForm warpgroupForm = {"warpgroup", 64, 128, 384, 4 * 8192 + 64};
+
+/// weightProductStreamed for a packed type, with its scratch memory.
+WeightForm streamedForm(StorageType type);
 
 class WeightProductCase {
 public:

@@ -61,6 +61,21 @@ TEST(WeightProduct, RowsOfPlainTypes) {
     expectAllForms(*nvrtc, "sm_80", c, sm80Forms);
 }
 
+TEST(WeightProduct, StreamedWeightsGiveTheSameBits) {
+  FUSEC_REQUIRE_NVRTC(nvrtc);
+  const WeightType cases[] = {
+      {"PanelWeight<Q4_1", StorageType::Q4_1, OperandType::Half, 544, 64, true},
+      {"PanelWeight<Q4_K", StorageType::Q4_K, OperandType::Bfloat, 768, 512, true},
+      {"PanelWeight<Q6_K", StorageType::Q6_K, OperandType::Bfloat, 512, 256, true},
+  };
+  for (const char *target : {"sm_80", "sm_90a"})
+    for (const WeightType &c : std::span(cases).first(runsAll() ? 3 : 1)) {
+      const WeightForm form = streamedForm(c.type);
+      const WeightForm *const forms[] = {&form};
+      expectAllForms(*nvrtc, target, c, forms);
+    }
+}
+
 TEST(WeightProduct, WarpgroupsGiveTheSameBits) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
   const WeightForm *const forms[] = {&tiledForm, &warpgroupForm};

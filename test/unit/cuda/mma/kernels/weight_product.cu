@@ -9,6 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "weight_product.cuh"
+#ifdef STREAMED
+#include "weight_stream.cuh"
+#endif
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #include "weight_product_warpgroup.cuh"
 #endif
@@ -54,6 +57,17 @@ extern "C" __global__ void __launch_bounds__(256)
     place.write(y, weightProductSpread<SPREAD_TOKENS, SPREAD_ROWS, SLICE, 8>(
                        WEIGHT{w, place.rows}, place.row, Tokens{x, place.token, place.tokens}, shared));
 }
+
+#ifdef STREAMED
+extern "C" __global__ void __launch_bounds__(256)
+    streamed(const unsigned char *w, const float *x, float *y, const long long *sizes) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  const Place<SPREAD_TOKENS, SPREAD_ROWS> place(sizes);
+  if (place.isInside())
+    place.write(y, weightProductStreamed<SPREAD_TOKENS, SPREAD_ROWS, SLICE, 8>(
+                       WEIGHT{w, place.rows}, place.row, Tokens{x, place.token, place.tokens}, shared));
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(256)
     tiled(const unsigned char *w, const float *x, float *y, const long long *sizes) {
