@@ -36,6 +36,7 @@ public:
     const int64_t bytes = static_cast<int64_t>(values.size() * sizeof(T));
     uint64_t at = reserve(bytes, owner);
     EXPECT_TRUE(stream->copyToDevice(at, values.data(), bytes).ok());
+    EXPECT_TRUE(stream->synchronize().ok());
     return at;
   }
   template <typename T> std::vector<T> download(uint64_t at, size_t count) {

@@ -11,9 +11,7 @@ namespace {
 constexpr uint32_t wordBytes = 4;
 
 /// The bytes of an access inside the word at `word` (an address), as a mask of 4.
-uint32_t bytesInWord(uint64_t at, uint32_t bytes) {
-  return bytes >= wordBytes ? 15 : ((1u << bytes) - 1) << (at & 3);
-}
+uint32_t bytesInWord(uint64_t at, uint32_t bytes) { return bytes >= wordBytes ? 15 : ((1u << bytes) - 1) << (at & 3); }
 
 /// All `bytes` (a power of two, or any count) flags have the bits `wanted` of `looked`.
 bool flagsAre(const uint8_t *flags, uint64_t bytes, uint8_t looked, uint8_t wanted) {
@@ -95,9 +93,8 @@ void BlockChecker::synchronizes(const Access &access, ReleasedAddresses &address
 
 bool BlockChecker::globalFlags(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t bytes, AccessKind kind) {
   DeviceMemory &memory = block.grid.memory;
-  const uint8_t wanted = readsMemory(kind) && !block.grid.settings.allowUninitialised
-                             ? shadowValid | shadowInitialised
-                             : shadowValid;
+  const uint8_t wanted =
+      readsMemory(kind) && !block.grid.settings.allowUninitialised ? shadowValid | shadowInitialised : shadowValid;
   const bool one = lanes == fullMask && access.adjacent(bytes);
   if (!one || !flagsAre(memory.flags(access.at[0]), uint64_t(bytes) * warpLanes, wanted, wanted)) {
     for (uint32_t m = lanes; m; m &= m - 1) {
@@ -154,9 +151,12 @@ bool BlockChecker::globalWord(const Access &access, GlobalCell &cell, uint32_t m
     return true;
   }
   if (readerSerial >= first) {
-    const bool many = cell.readerBlock & 1, atomics = epoch::isAtomic(cell.reader) && isStrong(access.kind);
-    if ((many || readerSerial != own) && !atomics && !clocks.hasForeign(access.thread) &&
-        (mask & epoch::mask(cell.reader)))
+    // Of several reading blocks only the last is known: whoever knows about other blocks is trusted.
+    const bool many = cell.readerBlock & 1, trusted = many && clocks.hasForeign(access.thread);
+    const bool strong = epoch::isAtomic(cell.reader) && isStrong(access.kind);
+    if (many && !strong && !trusted && (mask & epoch::mask(cell.reader)))
+      return reportBlockRace(access, readerSerial, false);
+    if (readerSerial != own && !trusted && !orderedAfterForeign(access, readerSerial, cell.reader, mask))
       return reportBlockRace(access, readerSerial, false);
     if (readerSerial == own && cell.reader >= clocks.floor() && !orderedAfter(access, cell.reader, mask))
       return reportRace(access, cell.reader, mask, false);
