@@ -130,11 +130,15 @@ Result<KernelCompiler::Attempt> KernelCompiler::attempt(const CudaTarget &target
 Result<KernelCompiler::Attempt> KernelCompiler::attemptWithFewerBlocks(const CudaTarget &target,
                                                                        const CudaKernelText &source) const {
   FUSEC_ASSIGN_OR_RETURN(Attempt tried, attempt(target, source));
-  const bool spills = tried.kernel.resources.spillStores + tried.kernel.resources.spillLoads > 0;
+  const KernelResources &used = tried.kernel.resources;
+  const bool spills = used.spillStores + used.spillLoads > 0;
+  // With all registers a thread can have, fewer blocks do not help.
+  const bool hasAll = used.registers + CudaTarget::registerGranule / CudaTarget::warpThreads >
+                      std::min(CudaTarget::registersPerThread, CudaTarget::registersPerMultiprocessor / source.threads);
   const int chosen = tried.kernel.occupancy.blocks;
   int before = chosen;
   for (int blocks : {chosen - 1, chosen / 2, 1}) {
-    if (!spills || blocks < 1 || blocks >= before)
+    if (!spills || hasAll || blocks < 1 || blocks >= before)
       continue;
     before = blocks;
     const std::optional<CudaKernelText> bounded = withMinimumBlocks(source, blocks);
