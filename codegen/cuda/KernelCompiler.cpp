@@ -31,6 +31,24 @@ std::optional<CudaKernelText> withMinimumBlocks(CudaKernelText source, int block
   return source;
 }
 
+/// Blocks per multiprocessor to ask for instead of those that ptxas chose: fewer when it spilled to have as many,
+/// more when it took more registers than the budget allows.
+std::vector<int> otherBlocks(const CudaKernel &kernel, const KernelBudget &budget) {
+  const KernelResources &used = kernel.resources;
+  const int threads = kernel.source.threads, chosen = kernel.occupancy.blocks;
+  const bool spills = used.spillStores + used.spillLoads > 0;
+  if (!spills && used.registers > budget.registers)
+    return {CudaTarget::registersPerMultiprocessor / (budget.registers * threads)};
+  // With all registers that a thread can have, fewer blocks do not help.
+  constexpr int granule = CudaTarget::registerGranule / CudaTarget::warpThreads;
+  const int most = std::min(CudaTarget::registersPerThread, CudaTarget::registersPerMultiprocessor / threads);
+  std::vector<int> blocks;
+  for (int fewer : {chosen - 1, chosen / 2, 1})
+    if (spills && used.registers + granule <= most && fewer > 0 && fewer < (blocks.empty() ? chosen : blocks.back()))
+      blocks.push_back(fewer);
+  return blocks;
+}
+
 /// Runs `work(i)` for i below `count` on several threads, in order of i, until one returns false; `report` is called
 /// on this thread as work is done.
 void runOnThreads(size_t count, size_t threads, const std::function<bool(size_t)> &work,
@@ -127,20 +145,13 @@ Result<KernelCompiler::Attempt> KernelCompiler::attempt(const CudaTarget &target
   return tried;
 }
 
-Result<KernelCompiler::Attempt> KernelCompiler::attemptWithFewerBlocks(const CudaTarget &target,
-                                                                       const CudaKernelText &source) const {
+Result<KernelCompiler::Attempt> KernelCompiler::attemptWithBounds(const CudaTarget &target,
+                                                                  const CudaKernelText &source) const {
+  FUSEC_ASSIGN_OR_RETURN(const KernelBudget *budget, kernelBudgetOf(source.family));
   FUSEC_ASSIGN_OR_RETURN(Attempt tried, attempt(target, source));
-  const KernelResources &used = tried.kernel.resources;
-  const bool spills = used.spillStores + used.spillLoads > 0;
-  // With all registers a thread can have, fewer blocks do not help.
-  const bool hasAll = used.registers + CudaTarget::registerGranule / CudaTarget::warpThreads >
-                      std::min(CudaTarget::registersPerThread, CudaTarget::registersPerMultiprocessor / source.threads);
-  const int chosen = tried.kernel.occupancy.blocks;
-  int before = chosen;
-  for (int blocks : {chosen - 1, chosen / 2, 1}) {
-    if (!spills || hasAll || blocks < 1 || blocks >= before)
-      continue;
-    before = blocks;
+  if (tried.excess.empty())
+    return tried;
+  for (int blocks : otherBlocks(tried.kernel, *budget)) {
     const std::optional<CudaKernelText> bounded = withMinimumBlocks(source, blocks);
     if (!bounded)
       break;
@@ -154,7 +165,7 @@ Result<KernelCompiler::Attempt> KernelCompiler::attemptWithFewerBlocks(const Cud
 Result<CudaKernel> KernelCompiler::compileOne(const CudaTarget &target, const KernelLadder &ladder) const {
   std::vector<std::string> excess;
   for (size_t rung = 0; rung < ladder.size(); ++rung) {
-    FUSEC_ASSIGN_OR_RETURN(Attempt tried, attemptWithFewerBlocks(target, ladder[rung]));
+    FUSEC_ASSIGN_OR_RETURN(Attempt tried, attemptWithBounds(target, ladder[rung]));
     tried.kernel.rung = rung;
     if (tried.excess.empty())
       return std::move(tried.kernel);

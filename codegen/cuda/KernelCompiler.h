@@ -1,8 +1,9 @@
 //===- KernelCompiler.h - many kernel texts to cubins ----------------------===//
 //
 // Each kernel comes as a ladder of texts, the preferred tile first. The first
-// rung that compiles within its family's budget is taken; a rung that spills, even
-// with fewer blocks at once, or asks for more shared memory than the target has, is passed over. The last one
+// rung that compiles within its family's budget is taken; a rung that spills, or
+// asks for more shared memory than the target has, is passed over. Before that it is
+// compiled again with other launch bounds, where those can help. The last one
 // must fit. Kernels are compiled by several threads, through the cache.
 //
 //   KernelCompilerOptions options{.cache = environment.cacheRoot};
@@ -70,9 +71,9 @@ private:
     std::vector<std::string> excess;
   };
   Result<Attempt> attempt(const CudaTarget &target, const CudaKernelText &source) const;
-  /// ptxas decides how many blocks share a multiprocessor, and sometimes spills a register to have one more. A text
-  /// that spills is compiled again for fewer.
-  Result<Attempt> attemptWithFewerBlocks(const CudaTarget &target, const CudaKernelText &source) const;
+  /// ptxas decides how many blocks share a multiprocessor; a text that does not fit is compiled again for fewer
+  /// (it spilled a register to have one more) or more of them.
+  Result<Attempt> attemptWithBounds(const CudaTarget &target, const CudaKernelText &source) const;
   Result<NvrtcOutput> build(const CudaTarget &target, const CudaKernelText &source, bool &cached) const;
   Status dump(const CudaTarget &target, const CudaKernelText &source, const NvrtcOutput &output) const;
 

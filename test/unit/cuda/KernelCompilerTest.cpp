@@ -63,6 +63,17 @@ TEST(KernelCompiler, ATextThatSpillsIsTriedWithFewerBlocksFirst) {
   EXPECT_THAT(kernel->source.text, HasSubstr("__launch_bounds__(128, 3)"));
 }
 
+TEST(KernelCompiler, ATextWithTooManyRegistersIsTriedWithMoreBlocks) {
+  // 4 blocks of 128 threads have 128 registers each.
+  CudaKernelText text = fake("k", 144, 0);
+  text.text = "void __launch_bounds__(128) k\n" + text.text + "//used(128, 4) 126 0\n";
+  const KernelCompiler compiler = fakeCompiler();
+  auto kernel = compiler.compileOne(sm80, {text, fake("k", 8, 0)});
+  ASSERT_TRUE(kernel) << kernel.status().message();
+  EXPECT_EQ(kernel->rung, 0u);
+  EXPECT_EQ(kernel->resources.registers, 126);
+}
+
 TEST(KernelCompiler, ALastRungThatDoesNotFitIsAnError) {
   const KernelCompiler compiler = fakeCompiler();
   auto kernel = compiler.compileOne(sm80, {fake("k7_v1", 200, 0), fake("k7_v1", 140, 24)});
