@@ -214,10 +214,12 @@ void VerifySession::planSameBits() {
   VerifySetup setup = subject;
   if (isOnGpu()) {
     setup.graphs = !subject.graphs;
-    sameBits("graphs", subject.graphs ? "kernel by kernel / captured graphs" : "captured graphs / kernel by kernel",
+    setup.chunkTokens = 1; // Only such steps are captured.
+    sameBits("graphs", subject.graphs ? "decode without graphs / whole prompt" : "decode by graphs / whole prompt",
              setup);
-  } else
+  } else {
     planThreads(setup);
+  }
   setup = subject;
   for (int64_t chunk : std::set<int64_t>{7, 64, options.model.chunkTokens}) {
     setup.chunkTokens = chunk;
