@@ -16,12 +16,6 @@ using namespace fusec::tile;
 
 namespace fusec::codegen::cuda {
 
-/// The type that `operands` asks to round to, or null.
-static Type roundedOperands(DotOp op) {
-  auto type = op->getAttrOfType<TypeAttr>("operands");
-  return type ? type.getValue() : Type();
-}
-
 /// Left operands are functions (row, step), right ones (step, col).
 void KernelPrinter::emitDotOperand(Value operand, bool isLeft, Type rounded, std::vector<std::string> &arguments,
                                    std::vector<LambdaText> &lambdas) {
@@ -53,7 +47,7 @@ void KernelPrinter::emitDot(DotOp op) {
   if (emitMma(op))
     return;
   emitLocation(*op);
-  Type rounded = roundedOperands(op);
+  Type rounded = op.getOperandType().value_or(Type());
   std::string sum;
   if (isOverwritable(op.getAcc(), op->getBlock())) {
     sum = tileName(op.getAcc());
