@@ -13,6 +13,7 @@
 #include "test/unit/cuda/CudaTestSupport.h"
 
 #include <cstring>
+#include <fstream>
 #include <map>
 
 namespace fusec::codegen {
@@ -38,6 +39,11 @@ Result<std::string> ptxOf(const Nvrtc &nvrtc, const CudaTarget &target, const Cu
     if (output.log.find("warning") != std::string::npos)
       return internalError("warnings of " + source.entry + ": " + output.log);
     ptx = output.ptx;
+    if (const char *folder = std::getenv("FUSEC_DUMP_KERNELS")) {
+      std::string stem = std::string(folder) + "/" + std::to_string(known.size()) + "." + source.entry;
+      std::ofstream(stem + ".cu") << source.text;
+      std::ofstream(stem + ".ptx") << ptx;
+    }
   }
   return ptx;
 }
