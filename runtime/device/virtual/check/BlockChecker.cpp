@@ -222,6 +222,42 @@ void BlockChecker::copyEnds(uint32_t thread, uint32_t to, uint32_t bytes) {
     sharedWriter[word] = epoch::make(clocks.tick(thread), thread, 15, false);
 }
 
+bool BlockChecker::bulkCopyStarts(Warp &warp, int lane, uint32_t to, uint32_t bytes) {
+  LaneAccess destination(1u << lane);
+  destination.at[lane] = to;
+  if (!shared(warp, destination, destination.mask, bytes, AccessKind::Write))
+    return false;
+  std::memset(sharedFlags.data() + to, shadowInitialised | shadowInFlight, bytes);
+  return true;
+}
+
+void BlockChecker::bulkCopyEnds(uint32_t to, uint32_t bytes) {
+  std::memset(sharedFlags.data() + to, shadowInitialised | shadowAsync, bytes);
+}
+
+void BlockChecker::proxyFence(Warp &warp) {
+  for (uint32_t m = warp.mask; m; m &= m - 1)
+    clocks.proxyFence(warp.firstThread() + static_cast<uint32_t>(std::countr_zero(m)));
+}
+
+bool BlockChecker::asyncRead(Warp &warp, uint32_t at, uint32_t bytes) {
+  LaneAccess source(1);
+  source.at[0] = at;
+  if (!shared(warp, source, source.mask, bytes, AccessKind::Read))
+    return false;
+  for (uint32_t word = at / wordBytes; word * wordBytes < at + bytes; ++word) {
+    const Epoch writer = sharedWriter[word];
+    if (sharedFlags[word * wordBytes] & shadowAsync || clocks.isFenced(epoch::thread(writer), epoch::tick(writer)))
+      continue;
+    warp.fault(FaultKind::AsyncHazard,
+               "wgmma reads shared memory that thread " + std::to_string(epoch::thread(writer)) +
+                   " stored without a fence.proxy.async after it",
+               -1, word * wordBytes);
+    return false;
+  }
+  return true;
+}
+
 // --- local memory ----------------------------------------------------------------------
 
 bool BlockChecker::local(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t bytes, AccessKind kind) {

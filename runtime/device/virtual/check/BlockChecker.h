@@ -40,6 +40,13 @@ public:
   void copyEnds(uint32_t thread, uint32_t to, uint32_t bytes);
   void fence(Warp &warp);
 
+  /// A bulk copy asked for by a lane writes [to, to + bytes) from now on, and is done. False after a fault.
+  bool bulkCopyStarts(Warp &warp, int lane, uint32_t to, uint32_t bytes);
+  void bulkCopyEnds(uint32_t to, uint32_t bytes);
+  /// wgmma of this warp reads [at, at + bytes): stores need a proxy fence besides the barrier. False after a fault.
+  bool asyncRead(Warp &warp, uint32_t at, uint32_t bytes);
+  void proxyFence(Warp &warp);
+
   Clocks clocks;
 
 private:

@@ -39,6 +39,7 @@ void Clocks::reset(uint32_t threads, uint32_t serial) {
   ticks.assign(threads, 1);
   known.assign(threads, nullptr);
   foreign.assign(threads, nullptr);
+  proxyTicks.assign(threads, 0);
   fenceTicks.assign(threads, 0);
   fenceKnown.assign(threads, nullptr);
 }

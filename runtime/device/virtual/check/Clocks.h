@@ -67,6 +67,12 @@ public:
 
   /// membar / fence: makes what came before it releasable by a relaxed atomic.
   void fence(uint32_t thread);
+  /// fence.proxy.async: what this thread stored before is seen by bulk copies and wgmma.
+  void proxyFence(uint32_t thread) {
+    proxyTicks[thread] = ticks[thread];
+    advance(thread);
+  }
+  bool isFenced(uint32_t thread, uint32_t tick) const { return tick <= proxyTicks[thread]; }
   /// An atomic or strong write at an address; `ordered`: it has release semantics itself.
   void release(uint32_t thread, ReleasedAddress &at, bool ordered);
   bool canRelease() const { return anyFence; }
@@ -83,7 +89,8 @@ private:
   std::vector<uint32_t> ticks;
   std::vector<SharedClock> known;
   std::vector<std::shared_ptr<const ForeignClocks>> foreign;
-  std::vector<uint32_t> fenceTicks;      ///< Tick of each thread's last fence; 0: none.
+  std::vector<uint32_t> proxyTicks; ///< Tick of each thread's last fence.proxy.async; 0: none.
+  std::vector<uint32_t> fenceTicks; ///< Tick of each thread's last fence; 0: none.
   std::vector<SharedClock> fenceKnown;
 };
 

@@ -51,7 +51,9 @@ void Block::run(uint64_t newNumber) {
       return reportDeadlock();
   }
   if (!grid.faulted() && liveThreads() > 0)
-    reportDeadlock();
+    return reportDeadlock();
+  if (!grid.faulted())
+    bulkCopies.checkEnd(*this);
 }
 
 /// The next warp that can run, in turn or by chance; null when none can.

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/virtual/check/Clocks.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,17 +25,20 @@ public:
     uint32_t to = 0;   ///< Offset in shared memory.
     uint32_t bytes = 0;
     uint32_t barrier = 0; ///< Offset of the mbarrier.
-    int lane = 0;         ///< Who asked.
+    int lane = 0;         ///< Who asked, of which warp.
+    Warp *warp = nullptr;
+    Published before; ///< What came before the request.
   };
 
   void reset() { copies.clear(); }
   void issue(Warp &warp, Copy copy);
   /// Completes the copies that report to this mbarrier; true when there were some.
   bool finish(Warp &warp, uint32_t barrier);
-  std::size_t inFlight() const { return copies.size(); }
+  /// Faults when the block ends before its copies.
+  void checkEnd(Block &block) const;
 
 private:
-  void move(Warp &warp, const Copy &copy);
+  void move(const Copy &copy);
   std::vector<Copy> copies;
 };
 

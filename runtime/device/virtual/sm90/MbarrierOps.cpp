@@ -1,5 +1,6 @@
 //===- MbarrierOps.cpp - mbarrier, proxy fences, setmaxnreg ------------------===//
 
+#include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/Block.h"
 #include "runtime/device/virtual/exec/InstructionDecoder.h"
 #include "runtime/device/virtual/ops/MemoryOps.h"
@@ -78,7 +79,12 @@ void runSetRegisters(Warp &warp, const Instr &instr) {
                "setmaxnreg to " + std::to_string(registers) + " registers: expected a multiple of 8 from 24 to 256");
 }
 
-void runFence(Warp &, const Instr &) {}
+void runProxyFence(Warp &warp, const Instr &) {
+  if (warp.block.checker)
+    warp.block.checker->proxyFence(warp);
+}
+/// Mbarriers here are known to copies as soon as they are to the thread that asks for one.
+void runInitFence(Warp &, const Instr &) {}
 
 /// The space and the type, which are always the same.
 void takeFixed(InstructionDecoder &d) {
@@ -133,12 +139,12 @@ Status decodeSetRegisters(InstructionDecoder &d) {
   return d.source(0, 0, {4, false});
 }
 
-Status decodeFence(InstructionDecoder &d) {
-  d.takeOne({"async"});
+template <Handler Run> Status decodeFence(InstructionDecoder &d) {
+  d.take("async");
   takeSpace(d);
   takeMemoryHints(d);
   FUSEC_RETURN_IF_ERROR(d.finish());
-  d.out.run = runFence;
+  d.out.run = Run;
   return {};
 }
 
@@ -152,8 +158,8 @@ void addMbarrierOps(OpcodeTable &table) {
   table.root("mbarrier.try_wait", decodeWait<true>);
   table.root("mbarrier.test_wait", decodeWait<false>);
   table.root("setmaxnreg", decodeSetRegisters);
-  table.root("fence.proxy", decodeFence);
-  table.root("fence.mbarrier_init", decodeFence);
+  table.root("fence.proxy", decodeFence<runProxyFence>);
+  table.root("fence.mbarrier_init", decodeFence<runInitFence>);
 }
 
 } // namespace fusec::virtualgpu

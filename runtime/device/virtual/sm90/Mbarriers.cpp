@@ -1,6 +1,7 @@
 //===- Mbarriers.cpp - the mbarriers of a block ------------------------------===//
 
 #include "runtime/device/virtual/sm90/Mbarriers.h"
+#include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/Block.h"
 
 namespace fusec::virtualgpu {
@@ -11,10 +12,17 @@ static std::string named(uint32_t at) { return "the mbarrier at shared byte " + 
 
 Mbarriers::Barrier *Mbarriers::find(Warp &warp, int lane, uint32_t at) {
   auto found = barriers.find(at);
-  if (found != barriers.end())
-    return &found->second;
-  warp.fault(FaultKind::BarrierMisuse, named(at) + " was not initialised", lane, at);
-  return nullptr;
+  if (found == barriers.end()) {
+    warp.fault(FaultKind::BarrierMisuse, named(at) + " was not initialised", lane, at);
+    return nullptr;
+  }
+  const Barrier &barrier = found->second;
+  if (warp.block.checker && !warp.block.checker->clocks.knows(warp.firstThread() + static_cast<uint32_t>(lane),
+                                                              barrier.initThread, barrier.initTick)) {
+    warp.fault(FaultKind::BarrierMisuse, named(at) + " is used with no barrier after its initialisation", lane, at);
+    return nullptr;
+  }
+  return &found->second;
 }
 
 void Mbarriers::init(Warp &warp, int lane, uint32_t at, uint32_t arrivals) {
@@ -24,8 +32,14 @@ void Mbarriers::init(Warp &warp, int lane, uint32_t at, uint32_t arrivals) {
   if (arrivals == 0 || arrivals > mostArrivals)
     return warp.fault(FaultKind::BadOperand, named(at) + " expects " + std::to_string(arrivals) + " arrivals", lane,
                       at);
-  if (!barriers.try_emplace(at, Barrier{arrivals, arrivals, 0, 0}).second)
-    warp.fault(FaultKind::BarrierMisuse, named(at) + " is initialised again while it is in use", lane, at);
+  auto [place, isNew] = barriers.try_emplace(at);
+  if (!isNew)
+    return warp.fault(FaultKind::BarrierMisuse, named(at) + " is initialised again while it is in use", lane, at);
+  Barrier &barrier = place->second;
+  barrier.expected = barrier.missing = arrivals;
+  barrier.initThread = warp.firstThread() + static_cast<uint32_t>(lane);
+  if (warp.block.checker)
+    barrier.initTick = warp.block.checker->clocks.tick(barrier.initThread);
 }
 
 void Mbarriers::invalidate(Warp &warp, int lane, uint32_t at) {
@@ -38,6 +52,8 @@ void Mbarriers::completeIfFull(Barrier &barrier) {
     return;
   ++barrier.phase;
   barrier.missing = barrier.expected;
+  barrier.complete = std::move(barrier.arrived);
+  barrier.arrived.clear();
 }
 
 void Mbarriers::arrive(Warp &warp, int lane, uint32_t at, uint32_t count, int64_t bytes) {
@@ -48,6 +64,8 @@ void Mbarriers::arrive(Warp &warp, int lane, uint32_t at, uint32_t count, int64_
     return warp.fault(
         FaultKind::BarrierMisuse,
         named(at) + " expects " + std::to_string(barrier->expected) + " arrivals per phase, but more came", lane, at);
+  if (warp.block.checker)
+    warp.block.checker->clocks.publish(warp.firstThread(), 1u << lane, barrier->arrived);
   barrier->bytes += bytes;
   barrier->missing -= count;
   completeIfFull(*barrier);
@@ -58,10 +76,12 @@ void Mbarriers::expect(Warp &warp, int lane, uint32_t at, int64_t bytes) {
     barrier->bytes += bytes;
 }
 
-void Mbarriers::deliver(Warp &warp, int lane, uint32_t at, int64_t bytes) {
+void Mbarriers::deliver(Warp &warp, int lane, uint32_t at, int64_t bytes, const Published &before) {
   Barrier *barrier = find(warp, lane, at);
   if (!barrier)
     return;
+  if (!before.clock.empty())
+    join(barrier->arrived.clock, before.clock);
   barrier->bytes -= bytes;
   completeIfFull(*barrier);
 }
@@ -69,7 +89,11 @@ void Mbarriers::deliver(Warp &warp, int lane, uint32_t at, int64_t bytes) {
 bool Mbarriers::isComplete(Warp &warp, int lane, uint32_t at, uint32_t parity) {
   Barrier *barrier = find(warp, lane, at);
   // The phase before the current one is the one of the other parity; before the first, that counts as complete.
-  return barrier && (barrier->phase & 1) != (parity & 1);
+  if (!barrier || (barrier->phase & 1) == (parity & 1))
+    return false;
+  if (warp.block.checker)
+    warp.block.checker->clocks.acquire(warp.firstThread(), 1u << lane, barrier->complete);
+  return true;
 }
 
 std::string Mbarriers::describe() const {

@@ -10,7 +10,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/virtual/check/Clocks.h"
 #include <cstddef>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -27,9 +29,9 @@ public:
   /// One thread arrives `count` times, after announcing `bytes`.
   void arrive(Warp &warp, int lane, uint32_t at, uint32_t count, int64_t bytes);
   void expect(Warp &warp, int lane, uint32_t at, int64_t bytes);
-  /// A copy delivered bytes.
-  void deliver(Warp &warp, int lane, uint32_t at, int64_t bytes);
-  /// True when the phase of this parity is complete.
+  /// A copy delivered bytes; whoever waits comes after `before`.
+  void deliver(Warp &warp, int lane, uint32_t at, int64_t bytes, const Published &before);
+  /// True when the phase of this parity is complete; the thread then comes after all arrivals.
   bool isComplete(Warp &warp, int lane, uint32_t at, uint32_t parity);
   bool isLive(uint32_t at) const { return barriers.count(at) != 0; }
   /// "mbarrier at 64: phase 3, 1 of 128 arrivals and 2048 bytes missing" for those that somebody may wait for.
@@ -40,7 +42,10 @@ private:
     uint32_t expected = 0, missing = 0;
     int64_t bytes = 0; ///< Announced and not delivered; negative: delivered before they were announced.
     uint32_t phase = 0;
+    uint32_t initThread = 0, initTick = 0;
+    Published arrived, complete; ///< Of the current and of the last phase.
   };
+  /// Null with a fault when there is none, or its initialisation is not visible to this thread.
   Barrier *find(Warp &warp, int lane, uint32_t at);
   static void completeIfFull(Barrier &barrier);
 

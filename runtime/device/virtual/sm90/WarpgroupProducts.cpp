@@ -1,6 +1,7 @@
 //===- WarpgroupProducts.cpp - wgmma in flight -------------------------------===//
 
 #include "runtime/device/virtual/sm90/WarpgroupProducts.h"
+#include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/Block.h"
 #include "runtime/device/virtual/ops/FloatFormats.h"
 
@@ -69,6 +70,26 @@ void WarpgroupProducts::wait(Warp &warp, uint32_t pending) {
   state.products.erase(state.products.begin(), state.products.begin() + static_cast<ptrdiff_t>(done));
 }
 
+bool WarpgroupProducts::checkExit(Warp &warp) const {
+  const size_t left = warps[warp.index].products.size();
+  if (left)
+    warp.fault(FaultKind::UnfinishedCopies,
+               "the warp ends with " + std::to_string(left) + " products of wgmma it never waited for");
+  return left == 0;
+}
+
+/// Asks the checker about each unit of 16 bytes of a matrix of `columns` (or rows) by 16 k.
+bool WarpgroupProducts::checkReads(Warp &warp, const MatrixDescriptor &matrix, uint32_t columns, bool kMajor) {
+  BlockChecker *checker = warp.block.checker.get();
+  for (uint32_t k = 0; checker && k < depth; k += kMajor ? 8 : 1)
+    for (uint32_t n = 0; n < columns; n += kMajor ? 1 : 8) {
+      const uint32_t at = matrix.offset(k, n, kMajor);
+      if (at + 16 <= warp.block.shared.size() && !checker->asyncRead(warp, at, 16))
+        return false;
+    }
+  return true;
+}
+
 static float element(uint16_t bits, bool isHalf) { return isHalf ? toFloat(Half{bits}) : toFloat(Brain{bits}); }
 
 /// False with a fault when a descriptor leads out of shared memory.
@@ -86,6 +107,8 @@ static bool sharedElement(Warp &warp, uint32_t at, bool isHalf, const char *whic
 }
 
 void WarpgroupProducts::compute(Warp &warp, const Product &p) {
+  if (!checkReads(warp, p.b, p.columns, p.bKMajor))
+    return;
   float a[rows][depth];
   std::vector<float> b(depth * p.columns), sums(rows * p.columns);
   const uint32_t *slots = warp.program.lists.data() + p.list, registers = p.columns / 2;

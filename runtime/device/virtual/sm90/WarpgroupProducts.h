@@ -47,7 +47,8 @@ public:
   void commit(Warp &warp);
   /// Completes all but the last `pending` groups.
   void wait(Warp &warp, uint32_t pending);
-  std::size_t inFlight(uint32_t warp) const { return warps[warp].products.size(); }
+  /// Faults when a warp ends with products in flight.
+  bool checkExit(Warp &warp) const;
 
 private:
   struct State {
@@ -55,6 +56,7 @@ private:
     std::vector<Product> products;
   };
   void compute(Warp &warp, const Product &product);
+  bool checkReads(Warp &warp, const MatrixDescriptor &matrix, uint32_t columns, bool kMajor);
   std::vector<State> warps;
 };
 

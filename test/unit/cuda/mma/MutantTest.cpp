@@ -78,6 +78,7 @@ TEST(Mutants, OfWeightProductsByWarpgroups) {
       {warpgroup, "empty(at.stage).wait(at.parity ^ 1)", "empty(at.stage).wait(at.parity)"},
       {warpgroup, "    ring.barriers().empty(at.stage).arrive();", ""},
       {warpgroup, "    wgmmaWait<0>();", ""},
+      {warpgroup, "    fenceAsyncProxy();", ""},
       {warpgroup, "barriers().init(128, 256)", "barriers().init(128, 128)"},
   };
   expectNoticed<WeightProductCase>(*nvrtc, "sm_90a", type, mutants,
@@ -98,6 +99,7 @@ TEST(Mutants, OfAttention) {
   expectNoticed<PagedAttentionCase>(*nvrtc, "sm_80", type, mutants, run);
   const AttentionType byWgmma = {OperandType::Bfloat, "Bfloat", 64, 64, 3, 4, true};
   const Mutation mutants90[] = {{rows90, "  wgmmaWait<pending>();", ""},
+                                {shared, "    fenceAsyncProxy(); // wgmma", "    // wgmma"},
                                 {rows90, "slabBytes, 1024, true", "slabBytes, 2048, true"}};
   expectNoticed<PagedAttentionCase>(*nvrtc, "sm_90a", byWgmma, mutants90, run);
 }

@@ -68,6 +68,10 @@ std::string waitFor(int parity) {
 }
 const std::string storeOut = "mul.wide.u32 %a, %tid, 4;\nadd.u64 %a, %a, %out;\nst.global.b32 [%a], %x;\n";
 
+const std::string readBack = "shl.b32 %y, %lane, 2;\n{ .reg .b32 base; mov.u32 base, data; add.u32 base, base, %y; "
+                             "ld.shared.b32 %x, [base]; }\n" +
+                             storeOut;
+
 TEST(Mbarrier, AWaitEndsWhenAllHaveArrived) {
   // Warp 1 writes and arrives; warp 0, which runs first, waits and reads.
   const std::string body =
@@ -83,6 +87,22 @@ TEST(Mbarrier, AWaitEndsWhenAllHaveArrived) {
   Outcome o = runKernel(body, 64, {}, 32);
   ASSERT_TRUE(o.status.ok()) << o.status.message();
   EXPECT_THAT(o.out, testing::Each(3.0f));
+}
+
+TEST(Mbarrier, WhoDoesNotWaitRaces) {
+  const std::string body = barrierFor(32) +
+                           "{ .reg .pred w; setp.eq.u32 w, %warp, 0; @w bra reader;\nshl.b32 %y, %lane, 2;\n"
+                           "{ .reg .b32 base; mov.u32 base, data; add.u32 base, base, %y; st.shared.b32 [base], %y; }\n"
+                           "mbarrier.arrive.shared::cta.b64 _, [bar];\nret;\nreader: }\n" +
+                           readBack;
+  EXPECT_THAT(runKernel(body, 64, {}, 64).status.message(), HasSubstr("data race inside a block"));
+}
+
+TEST(Mbarrier, ItsInitialisationHasToBeSeen) {
+  std::string body = barrierFor(64);
+  body.replace(body.find("bar.sync 0;"), 11, "");
+  EXPECT_THAT(runKernel(body + "mbarrier.arrive.shared::cta.b64 _, [bar];\n", 64, {}, 1).status.message(),
+              HasSubstr("is used with no barrier after its initialisation"));
 }
 
 TEST(Mbarrier, WithoutTheLastArrivalNobodyGoesOn) {
@@ -122,10 +142,6 @@ std::string copyOf(int announced) {
   std::string text = askForCopy;
   return text.replace(text.find("BYTES"), 5, std::to_string(announced));
 }
-const std::string readBack = "shl.b32 %y, %lane, 2;\n{ .reg .b32 base; mov.u32 base, data; add.u32 base, base, %y; "
-                             "ld.shared.b32 %x, [base]; }\n" +
-                             storeOut;
-
 TEST(BulkCopy, DeliversItsBytesToTheBarrier) {
   std::vector<float> values(32);
   for (int i = 0; i < 32; ++i)
@@ -151,6 +167,22 @@ TEST(BulkCopy, MisuseIsNamed) {
   far.replace(far.find("[d], [%in], 128"), 15, "[d], [%in], 9216");
   o = runKernel(far, 32, std::as_bytes(std::span(values)), 32);
   EXPECT_THAT(o.status.message(), HasSubstr("past the end of the block's shared memory"));
+}
+
+TEST(BulkCopy, WhoDoesNotWaitIsToldSo) {
+  const std::vector<float> values(32, 1.0f);
+  const auto in = std::as_bytes(std::span(values));
+  EXPECT_THAT(runKernel(barrierFor(1) + copyOf(128) + readBack, 32, in, 32).status.message(),
+              HasSubstr("is still writing"));
+  EXPECT_THAT(runKernel(barrierFor(1) + copyOf(128), 32, in, 32).status.message(),
+              HasSubstr("the block ends with 1 bulk copies nobody waited for"));
+}
+
+TEST(BulkCopy, MayNotOverwriteWhatOthersStillRead) {
+  const std::vector<float> values(32, 1.0f);
+  const std::string twice = barrierFor(1) + copyOf(128) + waitFor(0) + "{" + readBack + "}" + copyOf(128) + waitFor(1);
+  EXPECT_THAT(runKernel(twice, 32, std::as_bytes(std::span(values)), 32).status.message(),
+              HasSubstr("data race inside a block"));
 }
 
 /// B[16 k x 16 n] in one of wgmma's layouts: byte of element (k, n), as the ISA's tables give it.
@@ -242,6 +274,26 @@ TEST(Wgmma, SumsReadBeforeTheWaitAreNoNumbers) {
   const std::vector<uint16_t> in(4096 + 128 * 8);
   Outcome o = runKernel(text, 128, std::as_bytes(std::span(in)), 128 * 8);
   EXPECT_TRUE(!o.status.ok() || std::isnan(o.out[0]));
+}
+
+TEST(Wgmma, StoresNeedAProxyFence) {
+  // B is stored by the threads instead of copied.
+  const std::string storing = "{ .reg .b32 base, at; mov.u32 base, data; shl.b32 at, %tid, 6; add.u32 base, base, at;\n"
+                              "mov.b32 %x, 0;\n";
+  std::string text = wgmmaText(layouts[0]);
+  const size_t first = text.find("mbarrier.init"), begin = text.rfind('{', first), end = text.find("mov.f32 %d0");
+  std::string stores = storing;
+  for (int i = 0; i < 64; i += 4)
+    stores += "st.shared.b32 [base + " + std::to_string(i) + "], %x;\n";
+  const std::vector<uint16_t> in(4096 + 128 * 8);
+  for (bool fenced : {false, true}) {
+    std::string whole = text;
+    whole.replace(begin, end - begin,
+                  stores + "}\n" + (fenced ? "fence.proxy.async.shared::cta;\n" : "") + "bar.sync 0;\n");
+    Status status = runKernel(whole, 128, std::as_bytes(std::span(in)), 128 * 8).status;
+    EXPECT_EQ(status.ok(), fenced) << status.message();
+    EXPECT_THAT(status.message(), HasSubstr(fenced ? "" : "stored without a fence.proxy.async"));
+  }
 }
 
 TEST(Wgmma, NeedsAWholeWarpgroupAndSharedMemory) {
