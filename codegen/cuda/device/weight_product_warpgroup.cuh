@@ -8,6 +8,8 @@
 //   weightProductWarpgroup<Tokens, SliceColumns>(w, firstRow, x, shared,
 //       [&](const WarpgroupTile<Tokens> &y) { store(y, ...); });     // 128 weight rows
 //
+// With `Weights<2, W>{{gate, up}}` the epilogue gets Products<2, WarpgroupTile<Tokens>>.
+//
 // The epilogue runs on the consumers, threads 0 .. 255, alone: no __syncthreads
 // in it. Tokens: 32, 64 or 128. `shared`: warpgroupProductBytes<Tokens>, 128-byte
 // aligned. The other arguments are those of weightProductTiled.
@@ -82,58 +84,102 @@ template <int Tokens, class X> __device__ __forceinline__ void produceTokens(Tok
   }
 }
 
-/// The product of 16 weight rows per warp.
-template <int Tokens, int SliceColumns, class Weight>
-__device__ __forceinline__ WarpgroupTile<Tokens> consumeTokens(TokenRing<Tokens> ring, const Weight &weight,
-                                                               int block) {
-  constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32;
-  static_assert(sliceChunks % 2 == 0, "slices are whole stages of 64 k");
-  using Operand = typename Weight::OperandType;
-  WarpgroupTile<Tokens> total{}, part;
-  auto load = [&](int chunk) { return weight.load(block, min(chunk, chunks - 1)); };
-  typename Weight::Raw raw[2] = {load(0), load(1)};
-  RingPosition<warpgroupProductStages> at;
-  bool keep = false;
-#pragma unroll 1
-  for (int first = 0; first < chunks; first += 2, at.advance()) {
-    ring.barriers().full(at.stage).wait(at.parity);
-    WeightFragment a[2]{};
-    settle(part.r);
+/// The products of 16 weight rows per warp.
+template <int Tokens, int SliceColumns, int Count, class Weight> struct TokenConsumer {
+  static constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32;
+  using Sums = Products<Count, WarpgroupTile<Tokens>>;
+
+  TokenRing<Tokens> ring;
+  const Weights<Count, Weight> &weights;
+  int block;
+  typename Weight::Raw raw[2][Count];
+  WeightFragment a[2][Count];
+  Sums total{}, part;
+  bool keep = false; ///< The slice has begun.
+
+  __device__ __forceinline__ void load(int slot, int chunk) {
 #pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      if (chunks % 2 != 0 && first + c >= chunks)
-        break;
-      a[c] = Weight::decode(raw[c]); // the second while the first multiplies
-      settle(a[c].step[0]);
-      settle(a[c].step[1]);
-      raw[c] = load(first + 2 + c);
-      wgmmaFence();
+    for (int w = 0; w < Count; ++w)
+      raw[slot][w] = weights.w[w].load(block, min(chunk, chunks - 1));
+  }
+
+  /// Decodes a chunk, while the one before it may be multiplying, and starts its product.
+  __device__ __forceinline__ void start(int slot, int chunk, int stage) {
 #pragma unroll
-      for (int s = 0; s < 2; ++s) {
-        wgmma<Operand, Tokens, Major::K>(part.r, a[c].step[s], ring.descriptor(at.stage, c, s), keep);
-        keep = true;
-      }
-      wgmmaCommit();
+    for (int w = 0; w < Count; ++w) {
+      a[slot][w] = Weight::decode(raw[slot][w]);
+      settle(a[slot][w].step[0]);
+      settle(a[slot][w].step[1]);
     }
+    load(slot, chunk + 2);
+    wgmmaFence();
+#pragma unroll
+    for (int s = 0; s < 2; ++s)
+#pragma unroll
+      for (int w = 0; w < Count; ++w)
+        wgmma<typename Weight::OperandType, Tokens, Major::K>(part.tile[w].r, a[slot][w].step[s],
+                                                              ring.descriptor(stage, slot, s), keep || s > 0);
+    wgmmaCommit();
+    keep = true;
+  }
+
+  /// Waits for the products of these slots and, at the end of a slice, adds its sums.
+  __device__ __forceinline__ void finish(int firstSlot, int endSlot, bool endsSlice) {
     wgmmaWait<0>();
-    settle(part.r);
+    settleSums();
+    for (int slot = firstSlot; slot < endSlot; ++slot)
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      settle(a[i / 2].step[i % 2]);
-    ring.barriers().empty(at.stage).arrive();
-    if ((first + 2) % sliceChunks == 0 || first + 2 >= chunks) {
+      for (int w = 0; w < Count; ++w) {
+        settle(a[slot][w].step[0]);
+        settle(a[slot][w].step[1]);
+      }
+    if (!endsSlice)
+      return;
+    keep = false;
 #pragma unroll
-      for (int i = 0; i < part.count; ++i)
-        total.r[i] += part.r[i];
-      keep = false;
+    for (int w = 0; w < Count; ++w)
+#pragma unroll
+      for (int i = 0; i < WarpgroupTile<Tokens>::count; ++i)
+        total.tile[w].r[i] += part.tile[w].r[i];
+  }
+  __device__ __forceinline__ void settleSums() {
+#pragma unroll
+    for (int w = 0; w < Count; ++w)
+      settle(part.tile[w].r);
+  }
+
+  __device__ __forceinline__ void run() {
+    load(0, 0);
+    load(1, 1);
+    RingPosition<warpgroupProductStages> at;
+#pragma unroll 1
+    for (int first = 0; first < chunks; first += 2, at.advance()) {
+      const auto endsSlice = [&](int chunk) { return (chunk + 1) % sliceChunks == 0 || chunk + 1 >= chunks; };
+      ring.barriers().full(at.stage).wait(at.parity);
+      settleSums();
+      start(0, first, at.stage);
+      if (sliceChunks % 2 != 0 && endsSlice(first)) {
+        finish(0, 1, true);
+        settleSums();
+        if (chunks % 2 == 0 || first + 1 < chunks) {
+          start(1, first + 1, at.stage);
+          finish(1, 2, endsSlice(first + 1));
+        }
+      } else if (chunks % 2 == 0 || first + 1 < chunks) {
+        start(1, first + 1, at.stage);
+        finish(0, 2, endsSlice(first + 1));
+      } else {
+        finish(0, 1, true);
+      }
+      ring.barriers().empty(at.stage).arrive();
     }
   }
-  return total;
-}
+};
 
-template <int Tokens, int SliceColumns, class Weight, class X, class Epilogue>
-__device__ __forceinline__ void weightProductWarpgroup(const Weight &weight, int firstRow, X x, void *shared,
-                                                       Epilogue epilogue) {
+template <int Tokens, int SliceColumns, int Count, class Weight, class X, class Epilogue>
+__device__ __forceinline__ void weightProductWarpgroup(const Weights<Count, Weight> &weights, int firstRow, X x,
+                                                       void *shared, Epilogue epilogue) {
+  static_assert(SliceColumns % 32 == 0, "whole chunks of k");
   const TokenRing<Tokens> ring{static_cast<unsigned char *>(shared)};
   ring.barriers().init(128, 256);
   if (warpIndex() >= 8) {
@@ -141,8 +187,18 @@ __device__ __forceinline__ void weightProductWarpgroup(const Weight &weight, int
     produceTokens(ring, Weight::columns / 32, x);
   } else {
     takeRegisters<216>();
-    epilogue(consumeTokens<Tokens, SliceColumns>(ring, weight, firstRow / 16 + warpIndex()));
+    TokenConsumer<Tokens, SliceColumns, Count, Weight> consumer{ring, weights, firstRow / 16 + warpIndex()};
+    consumer.run();
+    epilogue(consumer.total);
   }
+}
+
+template <int Tokens, int SliceColumns, class Weight, class X, class Epilogue>
+__device__ __forceinline__ void weightProductWarpgroup(const Weight &weight, int firstRow, X x, void *shared,
+                                                       Epilogue epilogue) {
+  weightProductWarpgroup<Tokens, SliceColumns>(
+      Weights<1, Weight>{{weight}}, firstRow, x, shared,
+      [&](const Products<1, WarpgroupTile<Tokens>> &y) { epilogue(y.tile[0]); });
 }
 
 } // namespace fusec

@@ -73,10 +73,10 @@ TEST(Mutants, OfWeightProductsByWarpgroups) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
   const WeightType type = {"PanelWeight<Q4_0", StorageType::Q4_0, OperandType::Bfloat, 544, 64};
   const Mutation mutants[] = {
-      {warpgroup, "    ring.barriers().full(at.stage).wait(at.parity);", ""},
+      {warpgroup, "      ring.barriers().full(at.stage).wait(at.parity);", ""},
       {warpgroup, "    ring.barriers().empty(at.stage).wait(at.parity ^ 1);", ""},
       {warpgroup, "empty(at.stage).wait(at.parity ^ 1)", "empty(at.stage).wait(at.parity)"},
-      {warpgroup, "    ring.barriers().empty(at.stage).arrive();", ""},
+      {warpgroup, "      ring.barriers().empty(at.stage).arrive();", ""},
       {warpgroup, "    wgmmaWait<0>();", ""},
       {warpgroup, "    fenceAsyncProxy();", ""},
       {warpgroup, "barriers().init(128, 256)", "barriers().init(128, 128)"},

@@ -39,6 +39,7 @@ inline constexpr WeightForm tiledForm = {"tiled", 32, 128, 256, 32 * 256};
 inline constexpr WeightForm tiledPairForm = {"tiledPair", 64, 64, 128, 64 * 256};
 inline constexpr WeightForm warpgroupForm = {"warpgroup", 64, 128, 384, 4 * 8192 + 64};
 
+inline constexpr WeightForm warpgroupPairForm = {"warpgroupPair", 32, 128, 384, 4 * 4096 + 64};
 /// weightProductStreamed for a packed type, with its scratch memory.
 WeightForm streamedForm(StorageType type);
 

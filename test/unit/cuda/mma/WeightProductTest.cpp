@@ -78,13 +78,14 @@ TEST(WeightProduct, StreamedWeightsGiveTheSameBits) {
 
 TEST(WeightProduct, WarpgroupsGiveTheSameBits) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
-  const WeightForm *const forms[] = {&tiledForm, &warpgroupForm};
+  const WeightForm *const forms[] = {&tiledForm, &warpgroupForm, &warpgroupPairForm};
   const WeightType cases[] = {
       {"PanelWeight<Q4_1", StorageType::Q4_1, OperandType::Bfloat, 544, 128},
       {"RowWeight<Half", StorageType::F16, OperandType::Half, 160, 64},
+      {"RowWeight<Bfloat", StorageType::BF16, OperandType::Bfloat, 576, 96},
       {"RowWeight<Bfloat", StorageType::BF16, OperandType::Bfloat, 128, 128},
   };
-  for (const WeightType &c : std::span(cases).first(runsAll() ? 3 : 2))
+  for (const WeightType &c : std::span(cases).first(runsAll() ? 4 : 3))
     expectAllForms(*nvrtc, "sm_90a", c, forms);
 }
 

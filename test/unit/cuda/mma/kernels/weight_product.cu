@@ -101,4 +101,19 @@ extern "C" __global__ void __launch_bounds__(warpgroupProductThreads, 1)
     weightProductWarpgroup<64, SLICE>(WEIGHT{w, place.rows}, place.row, Tokens{x, place.token, place.tokens}, shared,
                                       [&](const WarpgroupTile<64> &tile) { place.write(y, tile); });
 }
+
+/// As tiledPair.
+extern "C" __global__ void __launch_bounds__(warpgroupProductThreads, 1)
+    warpgroupPair(const unsigned char *w, const float *x, float *y, const long long *sizes) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  const Place<32, warpgroupProductRows> place(sizes);
+  const Weights<2, WEIGHT> both{{{w, place.rows}, {w, place.rows}}};
+  if (place.isInside())
+    weightProductWarpgroup<32, SLICE>(
+        both, place.row, Tokens{x, place.token, place.tokens}, shared,
+        [&](const Products<2, WarpgroupTile<32>> &product) {
+          place.write(y, map<32, warpgroupProductRows, MmaLanes<8>>(
+                             [](float a, float b) { return 0.5f * a + 0.5f * b; }, product.tile[0], product.tile[1]));
+        });
+}
 #endif
