@@ -56,6 +56,8 @@ public:
 
   /// The order in which warps run in the next launches; an earlier error is forgotten.
   void setSeed(uint64_t seed);
+  /// What a kernel did so far.
+  virtualgpu::VirtualCounters counters(const std::string &kernel) const { return device->counters(kernel); }
   /// The error of the launch, with what the device's checks say.
   Status launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters);
 
