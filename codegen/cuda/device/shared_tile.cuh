@@ -48,13 +48,14 @@ template <int R, int C> struct SharedTile {
   }
 };
 
-/// Starts the copies of all elements by P threads; `source(row, col)` is the address of 8 of them, or null for zeros.
+/// Starts the copies of all elements by P threads, of which this is number `thread`; `source(row, col)` is the address
+/// of 8 of them, or null for zeros.
 template <int P, int R, int C, class Source>
-__device__ __forceinline__ void fillAsync(const SharedTile<R, C> &tile, Source source) {
+__device__ __forceinline__ void fillAsync(const SharedTile<R, C> &tile, Source source, int thread = threadIdx.x) {
   using T = SharedTile<R, C>;
 #pragma unroll 4
   for (int i = 0; i < (R * T::units + P - 1) / P; ++i) {
-    const unsigned u = i * P + threadIdx.x;
+    const unsigned u = i * P + thread;
     const int row = u / T::units, unit = u % T::units;
     if (R * T::units % P == 0 || row < R)
       copyAsync(tile.address(row, unit), source(row, 8 * unit));
@@ -63,11 +64,11 @@ __device__ __forceinline__ void fillAsync(const SharedTile<R, C> &tile, Source s
 
 /// Stores all elements by P threads; `value(row, col)` gives Operands8.
 template <int P, int R, int C, class Value>
-__device__ __forceinline__ void fill(const SharedTile<R, C> &tile, Value value) {
+__device__ __forceinline__ void fill(const SharedTile<R, C> &tile, Value value, int thread = threadIdx.x) {
   using T = SharedTile<R, C>;
 #pragma unroll 4
   for (int i = 0; i < (R * T::units + P - 1) / P; ++i) {
-    const unsigned u = i * P + threadIdx.x;
+    const unsigned u = i * P + thread;
     const int row = u / T::units, unit = u % T::units;
     if (R * T::units % P == 0 || row < R) {
       const Operands8 v = value(row, 8 * unit);

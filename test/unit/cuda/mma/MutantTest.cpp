@@ -37,7 +37,8 @@ void expectNoticed(const codegen::Nvrtc &nvrtc, const std::string &target, const
 }
 
 constexpr const char *product = "weight_product.cuh", *warpgroup = "weight_product_warpgroup.cuh",
-                     *shared = "shared_tile.cuh", *stream = "weight_stream.cuh", *rows90 = "mma_rows_warpgroup.cuh";
+                     *shared = "shared_tile.cuh", *stream = "weight_stream.cuh", *ring = "page_ring.cuh",
+                     *rows90 = "mma_rows_warpgroup.cuh";
 
 TEST(Mutants, OfWeightProducts) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
@@ -102,6 +103,14 @@ TEST(Mutants, OfAttention) {
                                 {shared, "    fenceAsyncProxy(); // wgmma", "    // wgmma"},
                                 {rows90, "slabBytes, 1024, true", "slabBytes, 2048, true"}};
   expectNoticed<PagedAttentionCase>(*nvrtc, "sm_90a", byWgmma, mutants90, run);
+  const AttentionType bySpecialists = {OperandType::Bfloat, "Bfloat", 64, 64, 3, 4, true, true};
+  const Mutation ofRing[] = {{ring, "      barriers.empty(at.stage).wait(at.parity ^ 1);", ""},
+                             {ring, "        handOver<1>(", "        handOver<2>("},
+                             {ring, "    handOver<0>(", "    handOver<1>("},
+                             {ring, "    fenceAsyncProxy();", ""},
+                             {ring, "    barriers.full(position.stage).wait(position.parity);", ""},
+                             {rows90, "  wgmmaWait<pending>();", "  wgmmaWait<pending + 1>();"}};
+  expectNoticed<PagedAttentionCase>(*nvrtc, "sm_90a", bySpecialists, ofRing, run);
 }
 
 } // namespace

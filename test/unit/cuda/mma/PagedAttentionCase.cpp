@@ -21,6 +21,8 @@ static std::vector<std::string> definitions(const AttentionType &c) {
                                   set("WARPS", c.warps)};
   if (c.wgmma)
     all.push_back("-DWGMMA");
+  if (c.specialists)
+    all.push_back("-DSPECIALISTS");
   return all;
 }
 
@@ -52,10 +54,14 @@ Status PagedAttentionCase::tryRun(std::vector<float> &result) {
   const std::vector<int32_t> lengths32(std::begin(lengths), std::end(lengths));
   const int64_t stage = 2 * c.head * c.page * 2, count = std::ssize(q);
   const uint64_t out = program.outputs(count);
-  FUSEC_RETURN_IF_ERROR(program.launch(
-      "attention", {.grid = sizes[0] * heads * rowTiles + 1, .threads = int(32 * c.warps), .shared = 2 * stage},
-      {program.put(q), putCache(keys), putCache(values), program.put(table), program.put(first), program.put(lengths32),
-       out, program.put(sizes)}));
+  const MmaLaunch pipelined = {
+      .grid = sizes[0] * heads * rowTiles + 1, .threads = int(32 * c.warps), .shared = 2 * stage};
+  const MmaLaunch bySpecialists = {
+      .grid = pipelined.grid, .threads = pipelined.threads + 128, .shared = 3 * stage + 48};
+  FUSEC_RETURN_IF_ERROR(program.launch(c.specialists ? "attentionBySpecialists" : "attention",
+                                       c.specialists ? bySpecialists : pipelined,
+                                       {program.put(q), putCache(keys), putCache(values), program.put(table),
+                                        program.put(first), program.put(lengths32), out, program.put(sizes)}));
   result = program.floats(out, count);
   return {};
 }

@@ -15,6 +15,7 @@ struct AttentionType {
   std::string cache; ///< Bfloat, Half, float.
   int64_t head, page, group, warps;
   bool wgmma = false;
+  bool specialists = false; ///< By attentionBySpecialists; with wgmma.
 };
 
 class PagedAttentionCase {
