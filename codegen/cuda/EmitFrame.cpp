@@ -118,7 +118,8 @@ void KernelPrinter::printSignature(SourceText &text) {
 }
 
 void KernelPrinter::printPrologue(SourceText &text) {
-  text.line("using L = Lanes<" + std::to_string(threads) + ">;");
+  for (const TileLayout &layout : layouts.list())
+    text.line("using " + layout.name + " = " + layout.type + ";");
   printPrograms(text);
   for (auto &[value, buffer] : buffers) {
     if (buffer.isScratch || buffer.type.getLayout() != Layout::Panel)

@@ -17,22 +17,15 @@ using namespace fusec::tile;
 
 namespace fusec::codegen::cuda {
 
-TileShape KernelPrinter::shapeOf(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  if (!vector || vector.getRank() == 0)
-    return {};
-  int64_t lanes = vector.getDimSize(vector.getRank() - 1);
-  return {vector.getNumElements() / lanes, lanes};
+TileShape KernelPrinter::paddedShape(Value value) const { return layouts.of(value).padded(shapeOf(value.getType())); }
+
+std::string KernelPrinter::shapeText(TileShape shape, const TileLayout &layout) const {
+  TileShape padded = layout.padded(shape);
+  return std::to_string(padded.rows) + ", " + std::to_string(padded.lanes) + ", " + layout.name;
 }
 
-std::string KernelPrinter::shapeText(TileShape shape) const {
-  return "<" + std::to_string(shape.rows) + ", " + std::to_string(shape.lanes) + ", L>";
-}
-
-std::string KernelPrinter::tileType(Type type) {
-  TileShape shape = shapeOf(type);
-  return "Tile<" + cType(getElementTypeOrSelf(type)) + ", " + std::to_string(shape.rows) + ", " +
-         std::to_string(shape.lanes) + ", L>";
+std::string KernelPrinter::tileType(Value value) {
+  return "Tile<" + cType(getElementTypeOrSelf(value.getType())) + ", " + shapeText(value) + ">";
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,7 +202,8 @@ void KernelPrinter::emitMap(Operation &root) {
   emitLocation(root);
   bind(root.getResult(0), {name});
   std::string declared = !carrier.empty() ? "" : isCarried ? "auto " : "const auto ";
-  out->call(declared + name + " = " + (c.usesPlace || c.tiles.empty() ? "mapAt" : "map") + shapeText(c.shape) + "(",
+  out->call(declared + name + " = " + (c.usesPlace || c.tiles.empty() ? "mapAt<" : "map<") +
+                shapeText(root.getResult(0)) + ">(",
             {c.lambda}, tiles + ");");
 }
 
@@ -217,8 +211,8 @@ void KernelPrinter::emitMap(Operation &root) {
 // Tiles as operands
 //===----------------------------------------------------------------------===//
 
-/// A tile as an argument of anything but an elementwise op: a variable, or a constant written out.
-std::string KernelPrinter::tileName(Value value) {
+/// A tile as an argument of anything but an elementwise op: a variable, or a constant written out in `layout`.
+std::string KernelPrinter::tileName(Value value, const TileLayout &layout) {
   if (auto known = values.find(value); known != values.end())
     return known->second.text;
   auto constant = value.getDefiningOp<arith::ConstantOp>();
@@ -229,8 +223,7 @@ std::string KernelPrinter::tileName(Value value) {
   auto dense = cast<DenseElementsAttr>(constant.getValue());
   if (dense.isSplat()) {
     Type type = dense.getElementType();
-    TileShape shape = shapeOf(value.getType());
-    return "splat<" + cType(type) + ", " + std::to_string(shape.rows) + ", " + std::to_string(shape.lanes) + ", L>(" +
+    return "splat<" + cType(type) + ", " + shapeText(shapeOf(value.getType()), layout) + ">(" +
            literal(type, dense.getSplatValue<Attribute>()).text + ")";
   }
   Cluster c;
@@ -238,7 +231,7 @@ std::string KernelPrinter::tileName(Value value) {
   c.lambda.result = inCluster(c, value, true, true).text;
   c.lambda.parameters = {"int row", "int col"};
   std::string name = fresh("constants");
-  out->call("const auto " + name + " = mapAt" + shapeText(c.shape) + "(", {c.lambda}, ");");
+  out->call("const auto " + name + " = mapAt<" + shapeText(c.shape, layout) + ">(", {c.lambda}, ");");
   return name;
 }
 

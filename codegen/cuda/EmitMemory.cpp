@@ -228,7 +228,7 @@ void KernelPrinter::emitLoad(LoadOp op) {
     return;
   emitLocation(*op);
   MemoryAccess a = access(op);
-  TileShape shape = shapeOf(op.getType());
+  TileShape shape = paddedShape(op);
   std::string element = cType(a.element), name = fresh(nameFor(op));
   if (!isTile(op)) {
     IndexExpr zero = IndexExpr::constant(0);
@@ -240,9 +240,8 @@ void KernelPrinter::emitLoad(LoadOp op) {
   bool isCarried = user && isa<scf::ForOp, DotOp>(user);
   if (isCarried)
     variables.insert(name);
-  out->call((isCarried ? "auto " : "const auto ") + name + " = load<" + element + ", " + std::to_string(shape.rows) +
-                ", " + std::to_string(shape.lanes) + ", L>(",
-            {lambda}, ");");
+  out->call((isCarried ? "auto " : "const auto ") + name + " = load<" + element + ", " + shapeText(op) + ">(", {lambda},
+            ");");
   bind(op, {name});
 }
 
@@ -253,7 +252,7 @@ void KernelPrinter::emitLoad(LoadOp op) {
 void KernelPrinter::emitStore(StoreOp op) {
   emitLocation(*op);
   MemoryAccess a = access(op);
-  TileShape shape = shapeOf(op.getValue().getType());
+  TileShape own = shapeOf(op.getValue().getType()), shape = paddedShape(op.getValue());
   bool isScalar = !isTile(op.getValue());
   std::string value = isScalar ? scalar(op.getValue()).text : "value";
   if (a.buffer.type.getStorage()) {
@@ -271,6 +270,10 @@ void KernelPrinter::emitStore(StoreOp op) {
     at.uniform.insert(at.uniform.begin(), "threadIdx.x == 0");
     out->line(assignment);
   } else {
+    if (shape.lanes > own.lanes)
+      at.perLane.insert(at.perLane.begin(), "col < " + std::to_string(own.lanes));
+    if (shape.rows > own.rows)
+      at.perLane.insert(at.perLane.begin(), "row < " + std::to_string(own.rows));
     LambdaText lambda;
     lambda.parameters = {"int row", "int col", cType(a.element) + " value"};
     lambda.statements = {assignment};

@@ -20,7 +20,7 @@ namespace fusec::codegen::cuda {
 //===----------------------------------------------------------------------===//
 
 KernelPrinter::KernelPrinter(KernelOp kernel, const CudaEmitOptions &options)
-    : kernel(kernel), options(options), threads(chooseThreads()), barriers(findBarriers(kernel)) {
+    : kernel(kernel), options(options), threads(chooseThreads()), layouts(threads), barriers(findBarriers(kernel)) {
   kernel.walk([&](arith::ConstantOp op) {
     auto value = dyn_cast<IntegerAttr>(op.getValue());
     wideIndices |= value && op.getType().isIndex() && !llvm::isInt<31>(value.getInt());
@@ -216,7 +216,7 @@ std::string KernelPrinter::carry(Value init, Value result, Block *block) {
   std::string name = fresh(nameFor(result));
   std::string type = isTile(init) ? "auto" : init.getType().isIndex() ? indexType() : cType(init.getType());
   out->line(type + " " + name + " = " +
-            (isTile(init)               ? tileName(init)
+            (isTile(init)               ? tileName(init, layouts.of(result))
              : init.getType().isIndex() ? index(init).text()
                                         : scalar(init).text) +
             ";");
@@ -289,10 +289,7 @@ void KernelPrinter::emitIf(scf::IfOp op) {
   for (Value result : op.getResults()) {
     std::string name = fresh(nameFor(result));
     bool isIndex = result.getType().isIndex();
-    out->line((isTile(result) ? tileType(result.getType())
-               : isIndex      ? indexType()
-                              : cType(result.getType())) +
-              " " + name + ";");
+    out->line((isTile(result) ? tileType(result) : isIndex ? indexType() : cType(result.getType())) + " " + name + ";");
     variables.insert(name);
     names.push_back(name);
   }

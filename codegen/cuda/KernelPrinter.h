@@ -9,6 +9,7 @@
 //   EmitNames.cpp      names of buffers and variables
 //   EmitIndex.cpp      index values and sizes
 //   EmitScalar.cpp     arith and math as C expressions; scalar ops
+//   EmitLayout.cpp     layouts of tiles
 //   EmitMap.cpp        elementwise chains on tiles
 //   EmitMemory.cpp     tile.load and tile.store through affine maps
 //   EmitDot.cpp        tile.dot on the SIMT units; EmitMma.cpp on tensor cores
@@ -20,6 +21,7 @@
 #pragma once
 
 #include "codegen/cuda/EmitKernel.h"
+#include "codegen/cuda/EmitLayout.h"
 #include "codegen/cuda/IndexExpr.h"
 #include "codegen/cuda/SourceText.h"
 
@@ -34,12 +36,6 @@
 #include <set>
 
 namespace fusec::codegen::cuda {
-
-/// M rows of N lanes; a vector of rank 1 is one row.
-struct TileShape {
-  int64_t rows = 1, lanes = 1;
-  bool operator==(const TileShape &) const = default;
-};
 
 /// A buffer inside the kernel.
 struct KernelBuffer {
@@ -123,12 +119,15 @@ private:
   void emitConstant(mlir::arith::ConstantOp op);
 
   // Tiles.
-  static TileShape shapeOf(mlir::Type type);
   static bool isTile(mlir::Value value) { return llvm::isa<mlir::VectorType>(value.getType()); }
-  std::string tileType(mlir::Type type);
-  /// "<1, 64, L>"
-  std::string shapeText(TileShape shape) const;
-  std::string tileName(mlir::Value value);
+  /// The shape in registers: that of the type, padded as the value's layout wants it.
+  TileShape paddedShape(mlir::Value value) const;
+  std::string tileType(mlir::Value value);
+  /// "1, 64, L"
+  std::string shapeText(mlir::Value value) const { return shapeText(shapeOf(value.getType()), layouts.of(value)); }
+  std::string shapeText(TileShape shape, const TileLayout &layout) const;
+  std::string tileName(mlir::Value value) { return tileName(value, layouts.of(value)); }
+  std::string tileName(mlir::Value value, const TileLayout &layout);
   void findClusters(mlir::Block &block);
   void emitMap(mlir::Operation &root);
   struct Cluster;
@@ -169,6 +168,7 @@ private:
   tile::KernelOp kernel;
   const CudaEmitOptions &options;
   int threads;
+  TileLayouts layouts;
   bool wideIndices = false;
   llvm::StringMap<int> usedNames;
   llvm::MapVector<mlir::Value, KernelBuffer> buffers;
