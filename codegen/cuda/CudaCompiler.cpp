@@ -53,6 +53,7 @@ Result<CudaKernelText> emit(tile::KernelOp kernel, const CudaTarget &target, con
                             const KernelNames &names) {
   CudaEmitOptions emit = options.emit;
   emit.sharedBytesPerBlock = target.sharedPerBlock;
+  emit.hasWarpgroupProducts = target.has(CudaFeature::Wgmma);
   emit.bufferNames = names.buffers;
   emit.implements = names.implements;
   return emitCudaKernel(kernel, emit);

@@ -82,8 +82,13 @@ void KernelPrinter::printHeader(SourceText &text) {
     }
     text.line("// Schedule   " + llvm::join(choices, ", "));
   }
-  if (scratchBytes + exchangeBytes > 0)
-    text.line("// Shared     " + std::to_string(scratchBytes + 2 * exchangeBytes) + " bytes");
+  if (rowTiles) {
+    std::string used = rowTiles->paddedRows() > rowTiles->rows ? ", " + std::to_string(rowTiles->rows) + " in use" : "";
+    text.line("// Tiles      " + std::to_string(rowTiles->paddedRows()) + " rows" + used + ", 16 in the mma accumulators of " +
+              (rowTiles->warps == 1 ? "one warp" : "each warp"));
+  }
+  if (int64_t bytes = stagedBytes() + scratchBytes + 2 * exchangeBytes)
+    text.line("// Shared     " + std::to_string(bytes) + " bytes");
   text.line("//===----------------------------------------------------------------------===//");
 }
 
@@ -119,7 +124,7 @@ void KernelPrinter::printSignature(SourceText &text) {
 
 void KernelPrinter::printPrologue(SourceText &text) {
   for (const TileLayout &layout : layouts.list())
-    text.line("using " + layout.name + " = " + layout.type + ";");
+    text.declare(layout.name, "using " + layout.name + " = " + layout.type + ";");
   printPrograms(text);
   for (auto &[value, buffer] : buffers) {
     if (buffer.isScratch || buffer.type.getLayout() != Layout::Panel)
@@ -130,10 +135,12 @@ void KernelPrinter::printPrologue(SourceText &text) {
     text.line("const Panel<" + formats[static_cast<int>(*buffer.type.getStorage())].str() + ", " +
               std::to_string(buffer.type.getDims()[1].size) + "> " + buffer.name + "(" + buffer.name + "Packed);");
   }
-  if (scratchBytes + exchangeBytes == 0)
+  int64_t at = stagedBytes();
+  if (at + scratchBytes + exchangeBytes == 0)
     return;
-  text.line("extern __shared__ __align__(16) unsigned char shared[];");
-  int64_t at = 0;
+  text.line("extern __shared__ __align__(" + std::string(at ? "1024" : "16") + ") unsigned char shared[];");
+  if (rowTiles)
+    printStages(text);
   for (auto &[value, buffer] : buffers) {
     if (!buffer.isScratch)
       continue;

@@ -35,6 +35,7 @@ struct CudaEmitOptions {
   int64_t pageTokens = 64;              ///< Positions per cache page; extents of paged dimensions are multiples of it.
   int64_t pageStride = 0;               ///< Bytes from a cache's page to its next; 0 = its pages lie side by side.
   int64_t sharedBytesPerBlock = 166912; ///< The most shared memory a block of the target may ask for (sm_80: 163 KiB).
+  bool hasWarpgroupProducts = false;    ///< The target has wgmma (sm_90a).
   std::vector<std::string> bufferNames; ///< What the plan calls the kernel's buffers, or empty.
   std::vector<std::string> implements;  ///< Names of the model's operations, for the header, or empty.
 };

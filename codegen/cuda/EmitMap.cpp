@@ -133,13 +133,73 @@ CExpr KernelPrinter::inCluster(Cluster &c, Value value, bool row, bool col) {
   return {tile};
 }
 
+/// `result` is what `op` gives: part of the expression that reads it, or a variable of the lambda.
+void KernelPrinter::addToCluster(Cluster &c, Operation &op, CExpr result, bool isRoot) {
+  Value value = op.getResult(0);
+  constexpr size_t longest = 72;
+  bool isCompared = value.hasOneUse() && isa<arith::CmpFOp>(*value.user_begin());
+  if (!isRoot && (!value.hasOneUse() || result.text.size() > longest || isCompared)) {
+    std::string name = fresh(nameFor(value));
+    c.lambda.statements.push_back("const " + cType(getElementTypeOrSelf(value.getType())) + " " + name + " = " +
+                                  result.text + ";");
+    result = CExpr{name};
+  }
+  c.known[value] = result;
+}
+
+/// The whole tree as a function of (row, col), loads included.
+LambdaText KernelPrinter::treeText(const OperandTree &tree) {
+  Cluster c;
+  c.shape = {tree.rows, tree.columns};
+  Value root = tree.root;
+  for (Operation &op : *root.getParentBlock()) {
+    if (!tree.ops.contains(&op))
+      continue;
+    CExpr result;
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      MemoryAccess a = access(load);
+      a.rows.reset(); // the caller's
+      result = {loadText(a, "row", "col", c.shape).result, Binding::Or};
+    } else {
+      SmallVector<CExpr> operands;
+      for (Value operand : op.getOperands())
+        operands.push_back(inCluster(c, operand, true, true));
+      std::optional<CExpr> text = lane(op, operands);
+      if (!text)
+        fail(&op, "has no CUDA lowering");
+      result = text.value_or(CExpr{"0"});
+    }
+    addToCluster(c, op, result, &op == tree.root.getDefiningOp());
+  }
+  c.lambda.result = c.known[tree.root].text;
+  c.lambda.parameters = {"int row", "int col"};
+  return c.lambda;
+}
+
+/// A variable of the same role that nothing but `root`'s chain reads: it may take the result.
+std::string KernelPrinter::overwrites(const Cluster &c, Operation &root) {
+  Value result = root.getResult(0);
+  for (auto &[known, text] : values) {
+    Value value = known;
+    if (value.getType() != result.getType() || !llvm::is_contained(c.tiles, text.text) || !variables.count(text.text) ||
+        value.getParentBlock() != root.getBlock() || nameFor(value) != nameFor(result))
+      continue;
+    if (llvm::all_of(value.getUsers(), [&](Operation *user) { return clusterRoot.lookup(user) == &root; }))
+      return text.text;
+  }
+  return "";
+}
+
 /// The loop variable that `root` is the next value of, if nothing printed later reads the present one.
 std::string KernelPrinter::assignsTo(Operation &root) {
   auto loop = dyn_cast<scf::ForOp>(root.getParentOp());
-  auto yield = root.hasOneUse() ? dyn_cast<scf::YieldOp>(*root.user_begin()) : scf::YieldOp();
+  Operation *last = &root; // what is added to it on the way, is added in place
+  if (auto dot = root.hasOneUse() ? dyn_cast<DotOp>(*root.user_begin()) : DotOp(); dot && dot.getAcc() == root.getResult(0))
+    last = dot;
+  auto yield = last->hasOneUse() ? dyn_cast<scf::YieldOp>(*last->user_begin()) : scf::YieldOp();
   if (!loop || !yield || yield->getBlock() != root.getBlock() || yield->getBlock() != loop.getBody())
     return "";
-  Value carried = loop.getRegionIterArgs()[root.use_begin()->getOperandNumber()];
+  Value carried = loop.getRegionIterArgs()[last->use_begin()->getOperandNumber()];
   for (Operation *user : carried.getUsers()) {
     Operation *here = loop.getBody()->findAncestorOpInBlock(*user);
     Operation *printed = clusterRoot.lookup(here); // elementwise ops are printed with their root
@@ -172,16 +232,7 @@ void KernelPrinter::emitMap(Operation &root) {
       fail(&op, "has no CUDA lowering");
       return;
     }
-    Value value = op.getResult(0);
-    constexpr size_t longest = 72;
-    bool isCompared = value.hasOneUse() && isa<arith::CmpFOp>(*value.user_begin());
-    if (&op != &root && (!value.hasOneUse() || result->text.size() > longest || isCompared)) {
-      std::string name = fresh(nameFor(value));
-      c.lambda.statements.push_back("const " + cType(getElementTypeOrSelf(value.getType())) + " " + name + " = " +
-                                    result->text + ";");
-      result = CExpr{name};
-    }
-    c.known[value] = *result;
+    addToCluster(c, op, *result, &op == &root);
   }
   if (isFree(&root))
     c.known[root.getResult(0)] = inCluster(c, root.getResult(0), true, true);
@@ -194,6 +245,8 @@ void KernelPrinter::emitMap(Operation &root) {
     c.lambda.parameters.insert(c.lambda.parameters.begin(), {"int row", "int col"});
   }
   std::string carrier = assignsTo(root);
+  if (carrier.empty() && rowTiles)
+    carrier = overwrites(c, root);
   std::string name = carrier.empty() ? fresh(nameFor(root.getResult(0))) : carrier;
   bool isCarried = root.hasOneUse() && (isa<scf::ForOp>(*root.user_begin()) || isa<DotOp>(*root.user_begin()));
   if (isCarried)

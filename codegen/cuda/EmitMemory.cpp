@@ -27,21 +27,27 @@ namespace fusec::codegen::cuda {
 
 MemoryAccess KernelPrinter::access(Operation *op, Value buffer, ValueRange indices, AffineMap map, Value pages,
                                    Type value) {
-  MemoryAccess a{op, buffers[buffer], {}, map, {}, 0, getElementTypeOrSelf(value)};
+  MemoryAccess a{op, buffers[buffer], {}, map, {}, {}, 0, getElementTypeOrSelf(value)};
   if (pages)
     a.pages = buffers[pages];
-  for (Value i : indices)
-    a.indices.push_back(index(i));
+  for (auto [d, i] : llvm::enumerate(indices))
+    a.indices.push_back(map.isFunctionOfDim(d) ? index(i) : IndexExpr::constant(0));
   if (auto vector = dyn_cast<VectorType>(value))
     a.rank = vector.getRank();
   return a;
 }
 
 MemoryAccess KernelPrinter::access(LoadOp op) {
-  return access(op, op.getBuffer(), op.getIndices(), op.getMap(), op.getPages(), op.getType());
+  MemoryAccess a = access(op, op.getBuffer(), op.getIndices(), op.getMap(), op.getPages(), op.getType());
+  if (op.getRows())
+    a.rows = index(op.getRows());
+  return a;
 }
 MemoryAccess KernelPrinter::access(StoreOp op) {
-  return access(op, op.getBuffer(), op.getIndices(), op.getMap(), op.getPages(), op.getValue().getType());
+  MemoryAccess a = access(op, op.getBuffer(), op.getIndices(), op.getMap(), op.getPages(), op.getValue().getType());
+  if (op.getRows())
+    a.rows = index(op.getRows());
+  return a;
 }
 
 static bool isBelow(const IndexExpr &index, const Dim &dim) {
@@ -81,6 +87,9 @@ MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, co
   if (a.rank >= 1)
     dims.back() = dims.back().plus(col);
   MemoryPlace result;
+  if (a.rows && !(row.max && a.rows->isConstant() && *row.max < a.rows->offset))
+    (row.perLane ? result.perLane : result.uniform)
+        .push_back(row.expr().in(Binding::Shift) + " < " + a.rows->expr().in(Binding::Shift));
   for (auto [r, expr] : llvm::enumerate(a.map.getResults())) {
     std::optional<IndexExpr> index = IndexExpr::evaluate(expr, dims);
     if (!index) {
@@ -211,6 +220,8 @@ std::string KernelPrinter::guarded(const MemoryPlace &place, Type element) {
 LambdaText KernelPrinter::loadText(const MemoryAccess &a, const std::string &row, const std::string &col,
                                    TileShape shape) {
   MemoryPlace at = place(a, laneIndex(row, shape.rows), laneIndex(col, shape.lanes), false);
+  if (rowTiles && !a.rows && a.rank == 2 && shape.rows == rowTiles->rows && shape.rows < rowTiles->paddedRows())
+    at.perLane.insert(at.perLane.begin(), row + " < " + std::to_string(shape.rows));
   LambdaText lambda;
   lambda.parameters = {"int " + row, "int " + col};
   lambda.result = guarded(at, a.element);
@@ -224,24 +235,25 @@ void KernelPrinter::emitLoad(LoadOp op) {
     fail(op, "block storage needs the panel layout");
     return;
   }
-  if (isLazy(op))
+  if (isLazy(op) || hoisted.contains(op))
     return;
   emitLocation(*op);
   MemoryAccess a = access(op);
-  TileShape shape = paddedShape(op);
+  TileShape own = loadedShape(op), shape = paddedShape(op);
   std::string element = cType(a.element), name = fresh(nameFor(op));
   if (!isTile(op)) {
     IndexExpr zero = IndexExpr::constant(0);
-    out->line("const " + element + " " + name + " = " + guarded(place(a, zero, zero, false), a.element) + ";");
+    std::string text = guarded(place(a, zero, zero, false), a.element);
+    out->declare(name, "const " + element + " " + name + " = " + text + ";");
     return bind(op, {name});
   }
-  LambdaText lambda = loadText(a, "row", "col", shape);
+  LambdaText lambda = loadText(a, "row", "col", rowTiles ? own : shape);
   Operation *user = op->hasOneUse() ? *op->user_begin() : nullptr;
   bool isCarried = user && isa<scf::ForOp, DotOp>(user);
   if (isCarried)
     variables.insert(name);
-  out->call((isCarried ? "auto " : "const auto ") + name + " = load<" + element + ", " + shapeText(op) + ">(", {lambda},
-            ");");
+  out->call((isCarried ? "auto " : "const auto ") + name + " = load<" + element + ", " + shapeText(own, layouts.of(op)) + ">(",
+            {lambda}, ");");
   bind(op, {name});
 }
 
@@ -264,7 +276,7 @@ void KernelPrinter::emitStore(StoreOp op) {
   SourceText inner(out->currentDepth() + 1);
   SourceText *outside = std::exchange(out, &inner);
   size_t lookups = pageLookups.size();
-  MemoryPlace at = place(a, laneIndex("row", shape.rows), laneIndex("col", shape.lanes), true);
+  MemoryPlace at = place(a, laneIndex("row", own.rows), laneIndex("col", own.lanes), true);
   std::string assignment = at.element.text + " = " + value + ";";
   if (isScalar) {
     at.uniform.insert(at.uniform.begin(), "threadIdx.x == 0");
@@ -272,7 +284,7 @@ void KernelPrinter::emitStore(StoreOp op) {
   } else {
     if (shape.lanes > own.lanes)
       at.perLane.insert(at.perLane.begin(), "col < " + std::to_string(own.lanes));
-    if (shape.rows > own.rows)
+    if (shape.rows > own.rows && !a.rows)
       at.perLane.insert(at.perLane.begin(), "row < " + std::to_string(own.rows));
     LambdaText lambda;
     lambda.parameters = {"int row", "int col", cType(a.element) + " value"};

@@ -58,6 +58,9 @@ static std::string elementName(StringRef buffer, bool isTile) {
 }
 
 std::string KernelPrinter::nameFor(Value value) {
+  if (rowTiles)
+    if (auto role = rowTiles->roles.find(value); role != rowTiles->roles.end())
+      return role->second;
   Operation *op = value.getDefiningOp();
   if (auto loop = dyn_cast_or_null<scf::ForOp>(op)) // what the loop carries
     return nameFor(loop.getBody()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));

@@ -65,18 +65,21 @@ void KernelPrinter::emitReduce(ReduceOp op) {
     fail(op, "folds a number of lanes that is no power of two");
     return;
   }
-  needExchange(std::max<int64_t>(16, exchangeBytesOf(op, shape, threads)));
+  const bool isRows = rowTiles && cast<VectorType>(op.getInputs().front().getType()).getRank() == 2; // within warps
+  if (!isRows)
+    needExchange(std::max<int64_t>(16, exchangeBytesOf(op, shape, threads)));
+  const std::string call = isRows ? "reduce(" : "reduce(exchange, ";
   emitLocation(*op);
   LambdaText combine = combineText(op);
   bool isSingle = op.getInputs().size() == 1, isScalar = !isTile(op.getResult(0));
   std::string name = fresh(isSingle ? nameFor(op.getResult(0)) : "folded");
   std::string tiles = ", " + llvm::join(inputs, ", ") + ")";
   if (isSingle && isScalar) {
-    out->call("const " + cType(op.getResult(0).getType()) + " " + name + " = scalar(reduce(exchange, ", {combine},
+    out->call("const " + cType(op.getResult(0).getType()) + " " + name + " = scalar(" + call, {combine},
               tiles + ");");
     return bind(op.getResult(0), {name});
   }
-  out->call("const auto " + name + " = reduce(exchange, ", {combine}, tiles + ";");
+  out->call("const auto " + name + " = " + call, {combine}, tiles + ";");
   if (isSingle)
     return bind(op.getResult(0), {name});
   for (auto [i, result] : llvm::enumerate(op.getResults())) {

@@ -344,7 +344,7 @@ void KernelPrinter::emitScalar(Operation &op) {
     return;
   std::string name = fresh(nameFor(value));
   emitLocation(op);
-  out->line("const " + cType(value.getType()) + " " + name + " = " + result->text + ";");
+  out->declare(name, "const " + cType(value.getType()) + " " + name + " = " + result->text + ";");
   bind(value, {name});
 }
 

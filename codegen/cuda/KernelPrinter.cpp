@@ -20,7 +20,14 @@ namespace fusec::codegen::cuda {
 //===----------------------------------------------------------------------===//
 
 KernelPrinter::KernelPrinter(KernelOp kernel, const CudaEmitOptions &options)
+<<<<<<< HEAD
     : kernel(kernel), options(options), threads(chooseThreads()), layouts(threads), barriers(findBarriers(kernel)) {
+=======
+    : kernel(kernel), options(options), rowTiles(findRowTiles(kernel, options)),
+      threads(rowTiles ? rowTiles->threads() : chooseThreads()), layouts(threads), barriers(findBarriers(kernel)) {
+  if (rowTiles)
+    layOutRows();
+>>>>>>> 8695e57 (Derived loops with rounded operands on tensor cores)
   kernel.walk([&](arith::ConstantOp op) {
     auto value = dyn_cast<IntegerAttr>(op.getValue());
     wideIndices |= value && op.getType().isIndex() && !llvm::isInt<31>(value.getInt());
@@ -56,7 +63,7 @@ Result<CudaKernelText> KernelPrinter::print() {
   result.entry = kernel.getSymName().str();
   result.threads = threads;
   result.text = assemble();
-  result.sharedBytes = scratchBytes + 2 * exchangeBytes;
+  result.sharedBytes = stagedBytes() + scratchBytes + 2 * exchangeBytes;
   if (result.sharedBytes > options.sharedBytesPerBlock)
     return resourceExhausted("kernel '" + result.entry + "' needs " + std::to_string(result.sharedBytes) +
                              " bytes of shared memory, a block of the target has " +
@@ -100,6 +107,8 @@ std::string KernelPrinter::assemble() {
   SourceText text;
   printHeader(text);
   text.line("#include \"tile.cuh\"");
+  if (rowTiles)
+    text.line(rowTiles->isWarpgroup ? "#include \"mma_rows_warpgroup.cuh\"" : "#include \"mma_rows.cuh\"");
   text.blank();
   text.line("using namespace fusec;");
   text.blank();
@@ -139,6 +148,8 @@ void KernelPrinter::emitBlock(Block &block) {
 }
 
 void KernelPrinter::emitOp(Operation &op) {
+  if (rowTiles && emitAsRows(op))
+    return;
   llvm::TypeSwitch<Operation *>(&op)
       .Case<ReturnOp, scf::YieldOp, tile::YieldOp, PrefetchOp>([](auto) {}) // other warps hide what a prefetch would
       .Case<OriginOp>([&](OriginOp o) {
@@ -227,6 +238,8 @@ std::string KernelPrinter::carry(Value init, Value result, Block *block) {
 void KernelPrinter::emitFor(scf::ForOp op) {
   if (emitSpread(op))
     return;
+  if (rowTiles)
+    hoistLoads(op);
   emitLocation(*op);
   IndexExpr upper = index(op.getUpperBound()), step = index(op.getStep());
   std::vector<std::string> carried;

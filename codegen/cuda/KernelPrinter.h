@@ -13,6 +13,7 @@
 //   EmitMap.cpp        elementwise chains on tiles
 //   EmitMemory.cpp     tile.load and tile.store through affine maps
 //   EmitDot.cpp        tile.dot on the SIMT units; EmitMma.cpp on tensor cores
+//   EmitRows.cpp       derived loops on tensor cores (RowTiles.h)
 //   EmitReduce.cpp     tile.reduce
 //
 // Errors are sticky: the first one is kept, printing goes on.
@@ -23,6 +24,7 @@
 #include "codegen/cuda/EmitKernel.h"
 #include "codegen/cuda/EmitLayout.h"
 #include "codegen/cuda/IndexExpr.h"
+#include "codegen/cuda/RowTiles.h"
 #include "codegen/cuda/SourceText.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,7 +52,8 @@ struct MemoryAccess {
   KernelBuffer buffer, pages;
   mlir::AffineMap map;
   llvm::SmallVector<IndexExpr> indices;
-  int64_t rank = 0; ///< Rank of the moved value.
+  std::optional<IndexExpr> rows; ///< Rows that exist, where that is said.
+  int64_t rank = 0;              ///< Rank of the moved value.
   mlir::Type element;
 };
 
@@ -132,6 +135,9 @@ private:
   void emitMap(mlir::Operation &root);
   struct Cluster;
   CExpr inCluster(Cluster &cluster, mlir::Value value, bool row, bool col);
+  void addToCluster(Cluster &cluster, mlir::Operation &op, CExpr result, bool isRoot);
+  std::string overwrites(const Cluster &cluster, mlir::Operation &root);
+  LambdaText treeText(const OperandTree &tree);
   void emitExtract(mlir::vector::ExtractOp op);
   void emitReduce(tile::ReduceOp op);
   LambdaText combineText(tile::ReduceOp op);
@@ -157,6 +163,23 @@ private:
   bool emitMma(tile::DotOp op);
   bool emitSpread(mlir::scf::ForOp op);
 
+  // Derived loops on tensor cores.
+  void layOutRows();
+  bool emitAsRows(mlir::Operation &op);
+  void emitQuery();
+  void emitBlockLoop(mlir::scf::ForOp op);
+  void emitFetch(mlir::scf::ForOp op);
+  void emitStaged(const OperandTree &tree);
+  bool comesInUnits(tile::LoadOp op);
+  LambdaText unitText(tile::LoadOp op, bool &isCopy);
+  void emitRowsDot(tile::DotOp op);
+  void hoistLoads(mlir::scf::ForOp op);
+  void printStages(SourceText &text);
+  int64_t stageBytes() const;
+  int64_t stagedBytes() const { return rowTiles ? stages * stageBytes() + queryBytes() : 0; }
+  int64_t queryBytes() const;
+  TileShape loadedShape(tile::LoadOp op);
+
   // Names and state.
   std::string fresh(llvm::StringRef wish);
   std::string nameFor(mlir::Value value);
@@ -167,7 +190,8 @@ private:
 
   tile::KernelOp kernel;
   const CudaEmitOptions &options;
-  int threads;
+  std::optional<RowTiles> rowTiles;
+  int threads, stages = 2;
   TileLayouts layouts;
   bool wideIndices = false;
   llvm::StringMap<int> usedNames;
@@ -176,7 +200,7 @@ private:
   llvm::DenseMap<mlir::Value, IndexExpr> indexValues;
   std::set<std::string> variables; ///< Names of tiles that may be overwritten.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> clusterRoot;
-  llvm::DenseSet<mlir::Operation *> barriers;
+  llvm::DenseSet<mlir::Operation *> barriers, hoisted;
   std::vector<GridAxis> axes;
   std::set<std::string> usedSymbols;
   std::vector<std::pair<std::string, std::string>> pageLookups; ///< Expression and variable, those in scope.

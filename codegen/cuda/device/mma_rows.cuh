@@ -169,4 +169,11 @@ __device__ auto reduce(Exchange &, Combine combine, const Tile<T, M, N, MmaRows<
     return parts;
 }
 
+/// The same by its own name for the arguments: rows need no exchange.
+template <class Combine, int M, int N, int WarpsM, class... T>
+__device__ auto reduce(Combine combine, const Tile<T, M, N, MmaRows<WarpsM>> &...tiles) {
+  int none = 0;
+  return reduce(none, combine, tiles...);
+}
+
 } // namespace fusec

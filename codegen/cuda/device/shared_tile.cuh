@@ -17,6 +17,7 @@
 //   SharedTile<64, 64> keys{memory};                              // 16-byte aligned, SharedTile<64, 64>::bytes
 //   fillAsync<P>(keys, [&](int row, int col) { return page + row * 64 + col; });   // address of 8 elements, or null:
 //   zeros fill<P>(keys, [&](int row, int col) { return toOperands<Half>(loadFloats8(...)); });
+//   fillEach<Half, P>(keys, [&](int row, int col) { return value(row, col); });
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -76,6 +77,18 @@ __device__ __forceinline__ void fill(const SharedTile<R, C> &tile, Value value, 
           make_uint4(v.pair[0], v.pair[1], v.pair[2], v.pair[3]);
     }
   }
+}
+
+/// Stores all elements by P threads; `value(row, col)` gives one of them, which is rounded to Operand.
+template <class Operand, int P, int R, int C, class Value>
+__device__ __forceinline__ void fillEach(const SharedTile<R, C> &tile, Value value) {
+  fill<P>(tile, [&](int row, int col) {
+    Floats8 x;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      x.v[i] = value(row, col + i);
+    return toOperands<Operand>(x);
+  });
 }
 
 /// body(stage, j) for j = first, first + step, ... below end, with the copies for the next Stages - 1 steps under way:

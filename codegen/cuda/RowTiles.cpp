@@ -1,0 +1,244 @@
+//===- RowTiles.cpp --------------------------------------------------------===//
+#include "codegen/cuda/RowTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fusec::tile;
+
+namespace fusec::codegen::cuda {
+
+const OperandTree *RowTiles::stagedAs(Value value) const {
+  for (const OperandTree &tree : staged)
+    if (tree.root == value)
+      return &tree;
+  return nullptr;
+}
+
+bool RowTiles::isPartOfOperand(Operation *op) const {
+  return query.ops.contains(op) || llvm::any_of(staged, [&](const OperandTree &tree) { return tree.ops.contains(op); });
+}
+
+namespace {
+
+constexpr int rowsPerWarp = 16, warpsPerGroup = 4;
+constexpr int64_t depth = 16;        ///< k of one mma.
+constexpr int64_t columns = 16;      ///< What ldmatrix brings at a time.
+constexpr int64_t slabColumns = 64;  ///< wgmma's right operand comes in slabs.
+constexpr int64_t mostInRegisters = 128; ///< Channels of queries that wgmma reads from registers without spilling.
+
+bool isFree(Operation *op) { return isa<vector::BroadcastOp, IndexOp, arith::ConstantOp>(op); }
+bool isElementwise(Operation *op) {
+  return op->getNumResults() == 1 && op->getNumRegions() == 0 && isa<VectorType>(op->getResult(0).getType()) &&
+         (isFree(op) || isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+}
+
+int64_t dimOf(Value value, int d) { return cast<VectorType>(value.getType()).getDimSize(d); }
+
+class Finder {
+public:
+  Finder(KernelOp kernel, const CudaEmitOptions &options) : kernel(kernel), options(options) {}
+
+  std::optional<RowTiles> run() {
+    kernel.walk([&](DotOp op) { dots.push_back(op); });
+    if (dots.empty() || !findLoop() || !findOperands() || !allTilesFit() || !findLimit())
+      return std::nullopt;
+    chooseWarps();
+    nameRoles();
+    return std::move(found);
+  }
+
+private:
+  /// All products are in the body of one loop and round their operands alike.
+  bool findLoop() {
+    found.loop = dyn_cast<scf::ForOp>(dots.front()->getParentOp());
+    found.operand = dots.front().getOperandType().value_or(Type());
+    found.rows = dimOf(dots.front().getAcc(), 0);
+    if (!found.loop || !found.operand || !matchPattern(found.loop.getStep(), m_Constant()))
+      return false;
+    return llvm::all_of(dots, [&](DotOp op) {
+      return op->getBlock() == found.loop.getBody() && op.getOperandType() == found.operand &&
+             dimOf(op.getLhs(), 1) % depth == 0 && dimOf(op.getRhs(), 1) % columns == 0;
+    });
+  }
+
+  bool findOperands() {
+    for (DotOp op : dots) {
+      if (!found.stagedAs(op.getRhs())) {
+        std::optional<OperandTree> tree = treeOf(op.getRhs());
+        if (!tree || op.getRhs().getParentBlock() != found.loop.getBody())
+          return false;
+        tree->name = isCarried(op) ? "values" : "keys";
+        found.staged.push_back(std::move(*tree));
+      }
+      bool isBefore = !found.loop->isAncestor(op.getLhs().getParentBlock()->getParentOp());
+      if (isBefore && !found.query.root)
+        if (std::optional<OperandTree> tree = treeOf(op.getLhs())) {
+          found.query = std::move(*tree);
+          found.query.name = "query";
+        }
+    }
+    return true;
+  }
+
+  /// The ops of one block that lead to `root` and to nothing else.
+  std::optional<OperandTree> treeOf(Value root) {
+    OperandTree tree;
+    if (!root.getDefiningOp() || !grow(tree, root, root.getParentBlock()))
+      return std::nullopt;
+    tree.root = root;
+    tree.rows = dimOf(root, 0);
+    tree.columns = dimOf(root, 1);
+    for (Operation *op : tree.ops)
+      for (Operation *user : op->getUsers())
+        if (!tree.ops.contains(user) && !(op == root.getDefiningOp() && isa<DotOp>(user)))
+          return std::nullopt;
+    return tree;
+  }
+
+  bool grow(OperandTree &tree, Value value, Block *block) {
+    Operation *op = value.getDefiningOp();
+    if (!isa<VectorType>(value.getType()) || (op && isa<arith::ConstantOp>(op)))
+      return true;
+    if (!op || op->getBlock() != block || !(isa<LoadOp>(op) || isElementwise(op)))
+      return false;
+    if (!isFree(op))
+      tree.ops.insert(op);
+    return isa<LoadOp>(op) ||
+           llvm::all_of(op->getOperands(), [&](Value operand) { return grow(tree, operand, block); });
+  }
+
+  /// Whether the product adds to what the loop carries.
+  bool isCarried(DotOp op) { return carriedBehind(op.getAcc()).has_value(); }
+  std::optional<unsigned> carriedBehind(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getOwner() == found.loop.getBody())
+      return argument.getArgNumber() - 1;
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != found.loop.getBody() || !isElementwise(op))
+      return std::nullopt;
+    for (Value operand : op->getOperands())
+      if (std::optional<unsigned> number = carriedBehind(operand); number && operand.getType() == value.getType())
+        return number;
+    return std::nullopt;
+  }
+
+  /// Every other tile of rank 2 has the products' rows.
+  bool allTilesFit() {
+    bool fits = true;
+    kernel.walk([&](Operation *op) {
+      if (found.isPartOfOperand(op) || isFree(op))
+        return;
+      for (Value result : op->getResults()) {
+        auto type = dyn_cast<VectorType>(result.getType());
+        fits &= !type || type.getRank() == 1 || (type.getRank() == 2 && type.getDimSize(0) == found.rows);
+      }
+      fits &= !isa<vector::ExtractOp, vector::ShapeCastOp, ScratchOp>(op);
+    });
+    return fits;
+  }
+
+  /// Stores leave the same rows out.
+  bool findLimit() {
+    SmallVector<Value> limits;
+    kernel.walk([&](StoreOp op) { limits.push_back(op.getRows()); });
+    found.rowLimit = limits.empty() ? Value() : limits.front();
+    return llvm::all_equal(limits);
+  }
+
+  /// A row's bits may not depend on how many rows there are: all kernels of one operation multiply with the same
+  /// instruction, chosen by what they have in common.
+  void chooseWarps() {
+    found.warps = static_cast<int>((found.rows + rowsPerWarp - 1) / rowsPerWarp);
+    found.isWarpgroup = options.hasWarpgroupProducts && llvm::all_of(dots, [](DotOp op) {
+                          return dimOf(op.getRhs(), 1) % slabColumns == 0 && dimOf(op.getLhs(), 1) <= mostInRegisters;
+                        });
+    if (found.isWarpgroup)
+      found.warps = (found.warps + warpsPerGroup - 1) / warpsPerGroup * warpsPerGroup;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Names
+  //===--------------------------------------------------------------------===//
+
+  void name(Value value, StringRef role) { found.roles.try_emplace(value, role.str()); }
+
+  void nameRoles() {
+    for (DotOp op : dots) {
+      if (isCarried(op)) {
+        name(op.getLhs(), "weight");
+        continue;
+      }
+      name(op, "score");
+      name(op.getLhs(), "query");
+    }
+    auto yield = cast<scf::YieldOp>(found.loop.getBody()->getTerminator());
+    for (auto [i, value] : llvm::enumerate(yield.getOperands()))
+      nameCarried(i, value);
+  }
+
+  /// The greatest score, the total weight, the weighted sum of values.
+  void nameCarried(unsigned i, Value value) {
+    StringRef role = value.getDefiningOp<arith::MaximumFOp>() ? "most"
+                     : value.getDefiningOp<DotOp>()           ? "sum"
+                     : value.getDefiningOp<arith::AddFOp>()   ? "total"
+                                                              : "";
+    if (role.empty())
+      return;
+    name(found.loop.getResult(i), role);
+    name(value, role == "most" ? "mostNow" : role);
+    BlockArgument carried = found.loop.getRegionIterArg(i);
+    for (Operation *user : carried.getUsers())
+      if (isa<arith::MulFOp>(user)) {
+        name(user->getResult(0), role);
+        Value factor = user->getOperand(user->getOperand(0) == carried ? 1 : 0);
+        if (auto broadcast = factor.getDefiningOp<vector::BroadcastOp>())
+          factor = broadcast.getSource();
+        name(factor, "repair");
+      }
+    if (role == "most")
+      nameScores(value);
+    nameOuter(found.loop.getResult(i), role);
+  }
+
+  /// What a maximum is taken of, and the value that weights are relative to.
+  void nameScores(Value most) {
+    for (Value operand : most.getDefiningOp()->getOperands())
+      if (auto reduce = operand.getDefiningOp<ReduceOp>()) {
+        name(reduce.getInputs().front(), "score");
+        name(operand, "largest");
+      }
+    for (Operation *user : most.getUsers())
+      if (isa<arith::SelectOp>(user))
+        name(user->getResult(0), "base");
+  }
+
+  /// Splits are merged by a loop around: what it carries is that of all splits so far.
+  void nameOuter(Value part, StringRef role) {
+    auto outer = dyn_cast<scf::ForOp>(found.loop->getParentOp());
+    if (!outer)
+      return;
+    auto yield = cast<scf::YieldOp>(outer.getBody()->getTerminator());
+    const unsigned i = cast<OpResult>(part).getResultNumber();
+    if (outer.getNumResults() != found.loop.getNumResults() || yield.getOperand(i).getType() != part.getType())
+      return;
+    name(outer.getResult(i), (role + "OfAll").str());
+    if (role == "most")
+      name(yield.getOperand(i), "mostOfBoth");
+  }
+
+  KernelOp kernel;
+  const CudaEmitOptions &options;
+  SmallVector<DotOp> dots;
+  RowTiles found;
+};
+
+} // namespace
+
+std::optional<RowTiles> findRowTiles(KernelOp kernel, const CudaEmitOptions &options) {
+  return Finder(kernel, options).run();
+}
+
+} // namespace fusec::codegen::cuda
