@@ -147,31 +147,60 @@ void KernelPrinter::addToCluster(Cluster &c, Operation &op, CExpr result, bool i
   c.known[value] = result;
 }
 
-/// The whole tree as a function of (row, col), loads included.
-LambdaText KernelPrinter::treeText(const OperandTree &tree) {
+/// Takes the conditions that all places have, and gives their opposites.
+static std::vector<std::string> takeCommonConditions(llvm::MapVector<Operation *, MemoryPlace> &places) {
+  std::vector<std::string> common, opposites;
+  for (auto &[op, place] : places) {
+    std::vector<std::string> own = place.uniform;
+    llvm::append_range(own, place.perLane);
+    if (op == places.front().first)
+      common = own;
+    llvm::erase_if(common, [&](const std::string &condition) { return !llvm::is_contained(own, condition); });
+  }
+  for (auto &[op, place] : places)
+    for (std::vector<std::string> *list : {&place.uniform, &place.perLane})
+      llvm::erase_if(*list, [&](const std::string &condition) { return llvm::is_contained(common, condition); });
+  for (const std::string &condition : common)
+    opposites.push_back(StringRef(condition).starts_with("inside(") ? "!" + condition : "!(" + condition + ")");
+  return opposites;
+}
+
+/// The whole tree as a function of (row, col), loads included. Rows that do not exist, by `limit` or because no load
+/// finds them in its buffer, are zero: nothing reads them.
+LambdaText KernelPrinter::treeText(const OperandTree &tree, const std::string &limit) {
   Cluster c;
   c.shape = {tree.rows, tree.columns};
+  llvm::MapVector<Operation *, MemoryPlace> loads;
   Value root = tree.root;
+  for (Operation &op : *root.getParentBlock())
+    if (auto load = dyn_cast<LoadOp>(op); load && tree.ops.contains(load)) {
+      MemoryAccess a = access(load);
+      a.rows.reset(); // the caller's
+      loads.insert({load, place(a, laneIndex("row", tree.rows), laneIndex("col", tree.columns), false)});
+    }
+  std::vector<std::string> missing = takeCommonConditions(loads);
+  if (!limit.empty())
+    missing.insert(missing.begin(), "row >= " + limit);
+  if (!missing.empty())
+    c.lambda.statements = {"if (" + llvm::join(missing, " || ") + ")", "  return 0.0f;"};
   for (Operation &op : *root.getParentBlock()) {
     if (!tree.ops.contains(&op))
       continue;
-    CExpr result;
-    if (auto load = dyn_cast<LoadOp>(op)) {
-      MemoryAccess a = access(load);
-      a.rows.reset(); // the caller's
-      result = {loadText(a, "row", "col", c.shape).result, Binding::Or};
-    } else {
-      SmallVector<CExpr> operands;
-      for (Value operand : op.getOperands())
-        operands.push_back(inCluster(c, operand, true, true));
-      std::optional<CExpr> text = lane(op, operands);
-      if (!text)
-        fail(&op, "has no CUDA lowering");
-      result = text.value_or(CExpr{"0"});
+    if (auto load = loads.find(&op); load != loads.end()) {
+      CExpr element = load->second.element;
+      std::string text = guarded(load->second, getElementTypeOrSelf(op.getResult(0).getType()));
+      addToCluster(c, op, text == element.text ? element : CExpr{text, Binding::Or}, &op == root.getDefiningOp());
+      continue;
     }
-    addToCluster(c, op, result, &op == tree.root.getDefiningOp());
+    SmallVector<CExpr> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(inCluster(c, operand, true, true));
+    std::optional<CExpr> text = lane(op, operands);
+    if (!text)
+      fail(&op, "has no CUDA lowering");
+    addToCluster(c, op, text.value_or(CExpr{"0"}), &op == root.getDefiningOp());
   }
-  c.lambda.result = c.known[tree.root].text;
+  c.lambda.result = c.known[root].text;
   c.lambda.parameters = {"int row", "int col"};
   return c.lambda;
 }

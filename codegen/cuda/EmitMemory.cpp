@@ -70,7 +70,7 @@ static std::string condition(const IndexExpr &index, const Dim &dim, const Index
 }
 
 /// The index along one lane dimension, with its range.
-static IndexExpr laneIndex(const std::string &name, int64_t extent) {
+IndexExpr KernelPrinter::laneIndex(const std::string &name, int64_t extent) {
   if (extent == 1)
     return IndexExpr::constant(0);
   IndexExpr v = IndexExpr::variable({name});
@@ -157,6 +157,17 @@ CExpr KernelPrinter::panelElement(const MemoryAccess &a, ArrayRef<IndexExpr> at)
   return {a.buffer.name + ".value(" + n.text() + ", " + k.text() + ")"};
 }
 
+/// The variable that holds what is the same for all lanes.
+std::string KernelPrinter::lookUp(const std::string &value, const std::string &type, const std::string &wish) {
+  auto known = llvm::find_if(pageLookups, [&](auto &p) { return p.first == value; });
+  if (known == pageLookups.end()) {
+    std::string name = fresh(wish);
+    out->line(type + " " + name + " = " + value + ";");
+    known = pageLookups.insert(pageLookups.end(), {value, name});
+  }
+  return known->second;
+}
+
 /// `keysPage[(head * 64 + step) * 64 + col]`, with the page looked up before where all lanes share it.
 CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at, bool isStore) {
   ArrayRef<Dim> dims = a.buffer.type.getDims(), table = a.pages.type.getDims();
@@ -180,17 +191,12 @@ CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at,
   IndexExpr entry = sequence.times(extent(table[1])).plus(block);
   int64_t stride =
       options.pageStride ? options.pageStride : heads * channels * tokens * a.buffer.type.getElementBytes();
-  std::string lookup =
-      "page(" + a.buffer.name + ", " + a.pages.name + "[" + entry.text() + "], " + std::to_string(stride) + ")";
-  if (!entry.perLane) {
-    auto known = llvm::find_if(pageLookups, [&](auto &p) { return p.first == lookup; });
-    if (known == pageLookups.end()) {
-      std::string name = fresh(a.buffer.name + "Page");
-      out->line("auto *const " + name + " = " + lookup + ";");
-      known = pageLookups.insert(pageLookups.end(), {lookup, name});
-    }
-    lookup = known->second;
-  }
+  std::string number = a.pages.name + "[" + entry.text() + "]";
+  if (rowTiles && !entry.perLane) // keys and values of a block lie in pages of one number
+    number = lookUp(number, "const int", "pageNumber");
+  std::string lookup = "page(" + a.buffer.name + ", " + number + ", " + std::to_string(stride) + ")";
+  if (!entry.perLane)
+    lookup = lookUp(lookup, "auto *const", a.buffer.name + "Page");
   bool isK = a.buffer.type.getLayout() == Layout::PagedK;
   IndexExpr inHead = isK ? at[3].times(tokens).plus(slot) : slot.times(channels).plus(at[3]);
   IndexExpr offset = isK ? at[2].times(channels).plus(at[3]).times(tokens).plus(slot)

@@ -117,13 +117,10 @@ bool KernelPrinter::emitAsRows(Operation &op) {
 void KernelPrinter::emitQuery() {
   const OperandTree &query = rowTiles->query;
   emitLocation(*query.root.getDefiningOp());
-  LambdaText lambda = treeText(query);
-  std::string limit = rowTiles->rowLimit                             ? index(rowTiles->rowLimit).expr().in(Binding::Shift)
+  std::string limit = rowTiles->rowLimit                        ? index(rowTiles->rowLimit).expr().in(Binding::Shift)
                       : rowTiles->rows < rowTiles->paddedRows() ? std::to_string(rowTiles->rows)
-                                                                     : "";
-  // Rows that are never stored may be anything.
-  if (!limit.empty())
-    lambda.statements.insert(lambda.statements.begin(), {"if (row >= " + limit + ")", "  return 0.0f;"});
+                                                                : "";
+  LambdaText lambda = treeText(query, limit);
   std::string operand = cType(rowTiles->operand), name = "query";
   bind(query.root, {name});
   if (queryBytes())
@@ -175,22 +172,16 @@ void KernelPrinter::emitBlockLoop(scf::ForOp op) {
     carried.push_back(carry(init, result, op->getBlock()));
   for (auto [arg, name] : llvm::zip(op.getRegionIterArgs(), carried))
     bindVariable(arg, name);
-  llvm::StringMap<int> outerNames = usedNames;
-  std::string counter = fresh("position");
-  indexValues[op.getInductionVar()] = loopCounter(op, counter);
-  std::string fetch = fresh("fetch"), compute = fresh("compute");
-
-  out->open("const auto " + fetch + " = [&](int stage, int " + counter + ") {");
+  indexValues[op.getInductionVar()] = loopCounter(op, "position");
+  out->open("const auto fetch = [&](int stage, int position) {");
   emitFetch(op);
   out->close("};");
-  out->open("const auto " + compute + " = [&](int stage, int " + counter + ") {");
+  out->open("const auto compute = [&](int stage, int position) {");
   emitBlock(*op.getBody());
   emitYield(op.getBody()->getTerminator(), carried);
   out->close("};");
   out->line("pipelined<" + std::to_string(stages) + ", Rows>(" + from + ", " + to + ", " + index(op.getStep()).text() +
-            ", " + fetch + ", " + compute + ");");
-  usedNames = std::move(outerNames);
-  usedNames[fetch] = usedNames[compute] = 1;
+            ", fetch, compute);");
   for (auto [result, name] : llvm::zip(op.getResults(), carried))
     bindVariable(result, name);
 }
@@ -234,10 +225,8 @@ void KernelPrinter::emitStaged(const OperandTree &tree) {
     LambdaText lambda = unitText(load, isCopy);
     return out->call((isCopy ? "fillAsync<" : "fill<") + threadCount + ">(" + target, {lambda}, ");");
   }
-  LambdaText lambda = treeText(tree);
-  if (load && load.getRows())
-    lambda.statements.insert(lambda.statements.begin(),
-                             {"if (row >= " + index(load.getRows()).expr().in(Binding::Shift) + ")", "  return 0.0f;"});
+  LambdaText lambda =
+      treeText(tree, load && load.getRows() ? index(load.getRows()).expr().in(Binding::Shift) : "");
   out->call("fillEach<" + cType(rowTiles->operand) + ", " + threadCount + ">(" + target, {lambda}, ");");
 }
 

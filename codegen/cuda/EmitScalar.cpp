@@ -111,6 +111,9 @@ CExpr binary(const CExpr &a, StringRef symbol, const CExpr &b, Binding binding) 
   return {a.in(isPlain ? binding : Binding::Unary) + " " + symbol.str() + " " + b.in(right), binding};
 }
 
+bool isNegated(const CExpr &x) { return x.binding == Binding::Unary && x.text.starts_with("-"); }
+CExpr withoutSign(const CExpr &x) { return {x.text.substr(1), Binding::Unary}; }
+
 CExpr conditional(const CExpr &c, const CExpr &a, const CExpr &b) {
   return {c.in(Binding::And) + " ? " + a.in(Binding::BitOr) + " : " + b.in(Binding::BitOr), Binding::Or};
 }
@@ -252,6 +255,10 @@ std::optional<CExpr> KernelPrinter::lane(Operation &op, ArrayRef<CExpr> x) {
       Binding binding = logic == "&&" ? Binding::And : logic == "||" ? Binding::Or : Binding::Equality;
       return CExpr{x[0].in(Binding::Relation) + " " + logic.str() + " " + x[1].in(Binding::Relation), binding};
     }
+    // -a - -b = b - a and a - -b = a + b to the last bit.
+    if (name == "arith.subf" && isNegated(x[1]))
+      return rounded(isNegated(x[0]) ? binary(withoutSign(x[1]), "-", withoutSign(x[0]), Binding::Sum)
+                                     : binary(x[0], "+", withoutSign(x[1]), Binding::Sum));
     if (!row->isUnsigned)
       return rounded(narrowed(binary(x[0], row->symbol, x[1], row->binding)));
     std::string asUnsigned = unsignedType(type);
@@ -293,7 +300,7 @@ std::optional<CExpr> KernelPrinter::lane(Operation &op, ArrayRef<CExpr> x) {
     bool viaUnsigned = isa<arith::FPToUIOp>(op) && !type.isInteger(1);
     bool viaFloat = (type.isF16() || type.isBF16()) && isa<IntegerType>(from);
     CExpr inner = viaUnsigned ? castTo(unsignedType(type), x[0]) : viaFloat ? castTo("float", x[0]) : x[0];
-    return type == from ? inner : castTo(cType(type), inner);
+    return type == from || cType(type) == cType(from) ? inner : castTo(cType(type), inner);
   }
   return std::nullopt;
 }
@@ -338,7 +345,8 @@ void KernelPrinter::emitScalar(Operation &op) {
                result->text.size() < longest && !isRepeated &&
                (user->getNumResults() == 1 && !isTile(user->getResult(0)));
   bool isReturned = user && isa<tile::YieldOp>(user) && user->getNumOperands() == 1;
-  if (joins || isReturned)
+  bool isName = llvm::all_of(result->text, [](char c) { return llvm::isAlpha(c) || c == '_'; });
+  if (joins || isReturned || isName)
     return bind(value, *result);
   if (value.use_empty())
     return;

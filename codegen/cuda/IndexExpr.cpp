@@ -287,6 +287,31 @@ mlir::AffineExpr takeNeighbour(llvm::SmallVectorImpl<mlir::AffineExpr> &terms) {
   return {};
 }
 
+/// `e * a + (e floordiv m) * (-a * m)` is `(e mod m) * a`, whose range is known.
+bool foldRemainders(llvm::SmallVectorImpl<mlir::AffineExpr> &terms) {
+  bool found = false;
+  for (mlir::AffineExpr &quotient : terms) {
+    auto scaled = llvm::dyn_cast<mlir::AffineBinaryOpExpr>(quotient);
+    if (!scaled || scaled.getKind() != mlir::AffineExprKind::Mul)
+      continue;
+    auto factor = llvm::dyn_cast<mlir::AffineConstantExpr>(scaled.getRHS());
+    auto division = llvm::dyn_cast<mlir::AffineBinaryOpExpr>(scaled.getLHS());
+    if (!factor || !division || division.getKind() != mlir::AffineExprKind::FloorDiv)
+      continue;
+    auto divisor = llvm::dyn_cast<mlir::AffineConstantExpr>(division.getRHS());
+    if (!divisor || divisor.getValue() <= 0 || factor.getValue() % divisor.getValue() != 0)
+      continue;
+    const int64_t a = -factor.getValue() / divisor.getValue();
+    auto *whole = llvm::find(terms, division.getLHS() * a);
+    if (whole == terms.end())
+      continue;
+    *whole = division.getLHS() % divisor.getValue() * a;
+    quotient = mlir::getAffineConstantExpr(0, quotient.getContext());
+    found = true;
+  }
+  return found;
+}
+
 IndexExpr neighbour(const IndexExpr &e) {
   IndexExpr r = IndexExpr::variable({"(" + e.expr().in(Binding::Unary) + " ^ 1)", Binding::Atom});
   r.perLane = e.perLane;
@@ -302,6 +327,12 @@ IndexExpr neighbour(const IndexExpr &e) {
 std::optional<IndexExpr> IndexExpr::evaluate(mlir::AffineExpr expr, llvm::ArrayRef<IndexExpr> dims) {
   llvm::SmallVector<mlir::AffineExpr> terms;
   collectTerms(expr, terms);
+  if (terms.size() > 1 && foldRemainders(terms)) {
+    mlir::AffineExpr sum = mlir::getAffineConstantExpr(0, expr.getContext());
+    for (mlir::AffineExpr term : terms)
+      sum = sum + term;
+    return evaluate(sum, dims);
+  }
   if (mlir::AffineExpr pair = terms.size() > 2 ? takeNeighbour(terms) : mlir::AffineExpr()) {
     std::optional<IndexExpr> inner = evaluate(pair, dims);
     if (!inner)

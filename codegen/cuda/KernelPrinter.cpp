@@ -20,14 +20,10 @@ namespace fusec::codegen::cuda {
 //===----------------------------------------------------------------------===//
 
 KernelPrinter::KernelPrinter(KernelOp kernel, const CudaEmitOptions &options)
-<<<<<<< HEAD
-    : kernel(kernel), options(options), threads(chooseThreads()), layouts(threads), barriers(findBarriers(kernel)) {
-=======
     : kernel(kernel), options(options), rowTiles(findRowTiles(kernel, options)),
       threads(rowTiles ? rowTiles->threads() : chooseThreads()), layouts(threads), barriers(findBarriers(kernel)) {
   if (rowTiles)
     layOutRows();
->>>>>>> 8695e57 (Derived loops with rounded operands on tensor cores)
   kernel.walk([&](arith::ConstantOp op) {
     auto value = dyn_cast<IntegerAttr>(op.getValue());
     wideIndices |= value && op.getType().isIndex() && !llvm::isInt<31>(value.getInt());
@@ -54,6 +50,9 @@ Result<CudaKernelText> KernelPrinter::print() {
     usedNames[word] = 1;
   for (const std::string &symbol : options.symbols)
     usedNames[symbol] = 1;
+  if (rowTiles)
+    for (StringRef word : {"query", "position", "stage", "fetch", "compute"})
+      usedNames[word] = 1;
   nameBuffers();
   findAxes();
   emitBlock(kernel.getBody().front());

@@ -137,7 +137,7 @@ private:
   CExpr inCluster(Cluster &cluster, mlir::Value value, bool row, bool col);
   void addToCluster(Cluster &cluster, mlir::Operation &op, CExpr result, bool isRoot);
   std::string overwrites(const Cluster &cluster, mlir::Operation &root);
-  LambdaText treeText(const OperandTree &tree);
+  LambdaText treeText(const OperandTree &tree, const std::string &limit);
   void emitExtract(mlir::vector::ExtractOp op);
   void emitReduce(tile::ReduceOp op);
   LambdaText combineText(tile::ReduceOp op);
@@ -147,12 +147,14 @@ private:
                       mlir::Value pages, mlir::Type value);
   MemoryAccess access(tile::LoadOp op);
   MemoryAccess access(tile::StoreOp op);
+  static IndexExpr laneIndex(const std::string &name, int64_t extent);
   MemoryPlace place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, bool isStore);
   CExpr rowsElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
   CExpr panelElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
   CExpr pagedElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at, bool isStore);
   std::string guarded(const MemoryPlace &place, mlir::Type element);
   LambdaText loadText(const MemoryAccess &a, const std::string &row, const std::string &col, TileShape shape);
+  std::string lookUp(const std::string &value, const std::string &type, const std::string &wish);
   void emitLoad(tile::LoadOp op);
   void emitStore(tile::StoreOp op);
 

@@ -174,9 +174,27 @@ private:
       name(op, "score");
       name(op.getLhs(), "query");
     }
+    if (found.rowLimit)
+      name(found.rowLimit, "rows");
     auto yield = cast<scf::YieldOp>(found.loop.getBody()->getTerminator());
     for (auto [i, value] : llvm::enumerate(yield.getOperands()))
       nameCarried(i, value);
+    kernel.walk([&](StoreOp op) { name(op.getValue(), "result"); });
+    nameBounds();
+  }
+
+  /// Where the folded dimension ends for a row, and for the last of all rows.
+  void nameBounds() {
+    auto around = dyn_cast<scf::ForOp>(found.loop->getParentOp());
+    name((around ? around : found.loop).getUpperBound(), "end");
+    if (around)
+      name(found.loop.getUpperBound(), "partEnd");
+    kernel.walk([&](ReduceOp op) {
+      if (op.getInputs().size() == 1 && cast<VectorType>(op.getInputs().front().getType()).getRank() == 1) {
+        name(op.getInputs().front(), "bounds");
+        name(op.getResult(0), "bound");
+      }
+    });
   }
 
   /// The greatest score, the total weight, the weighted sum of values.
@@ -190,17 +208,30 @@ private:
     name(found.loop.getResult(i), role);
     name(value, role == "most" ? "mostNow" : role);
     BlockArgument carried = found.loop.getRegionIterArg(i);
-    for (Operation *user : carried.getUsers())
-      if (isa<arith::MulFOp>(user)) {
-        name(user->getResult(0), role);
-        Value factor = user->getOperand(user->getOperand(0) == carried ? 1 : 0);
-        if (auto broadcast = factor.getDefiningOp<vector::BroadcastOp>())
-          factor = broadcast.getSource();
-        name(factor, "repair");
-      }
+    nameRepair(carried, role, "repair");
     if (role == "most")
       nameScores(value);
+    if (role == "total")
+      nameFolded(value, "blockTotal");
     nameOuter(found.loop.getResult(i), role);
+  }
+
+  /// What an accumulator is multiplied with, and the product.
+  void nameRepair(Value accumulator, StringRef role, StringRef repair) {
+    for (Operation *user : accumulator.getUsers())
+      if (isa<arith::MulFOp>(user)) {
+        name(user->getResult(0), role);
+        Value factor = user->getOperand(user->getOperand(0) == accumulator ? 1 : 0);
+        if (auto broadcast = factor.getDefiningOp<vector::BroadcastOp>())
+          factor = broadcast.getSource();
+        name(factor, repair);
+      }
+  }
+
+  void nameFolded(Value sum, StringRef role) {
+    for (Value operand : sum.getDefiningOp()->getOperands())
+      if (operand.getDefiningOp<ReduceOp>())
+        name(operand, role);
   }
 
   /// What a maximum is taken of, and the value that weights are relative to.
@@ -208,7 +239,7 @@ private:
     for (Value operand : most.getDefiningOp()->getOperands())
       if (auto reduce = operand.getDefiningOp<ReduceOp>()) {
         name(reduce.getInputs().front(), "score");
-        name(operand, "largest");
+        name(operand, "blockMost");
       }
     for (Operation *user : most.getUsers())
       if (isa<arith::SelectOp>(user))
@@ -225,6 +256,8 @@ private:
     if (outer.getNumResults() != found.loop.getNumResults() || yield.getOperand(i).getType() != part.getType())
       return;
     name(outer.getResult(i), (role + "OfAll").str());
+    nameRepair(outer.getRegionIterArg(i), (role + "OfAll").str(), "repairOfAll");
+    nameRepair(part, role, "repair");
     if (role == "most")
       name(yield.getOperand(i), "mostOfBoth");
   }

@@ -26,6 +26,9 @@ namespace fusec {
 
 __device__ __forceinline__ int warpIndex() { return static_cast<int>(threadIdx.x) >> 5; }
 
+/// Blocks of 8 in an extent; extents of 1 have none, but their branches are compiled too.
+template <int Extent> inline constexpr int eights = Extent < 8 ? 1 : Extent / 8;
+
 template <int Warps> struct MmaLanes {
   static constexpr int threads = 32 * Warps;
   template <int N> static constexpr int panels = N / Warps / 16; ///< mma row blocks per warp.
@@ -40,13 +43,13 @@ template <int Warps> struct MmaLanes {
   template <int M, int N> static __device__ __forceinline__ int row(int i) {
     if (M == 1)
       return 0;
-    int j = N == 1 ? i / 2 : i / 4 % (M / 8), odd = N == 1 ? i % 2 : i & 1;
+    int j = N == 1 ? i / 2 : i / 4 % eights<M>, odd = N == 1 ? i % 2 : i & 1;
     return 8 * j + 2 * mmaLane().q + odd;
   }
   template <int M, int N> static __device__ __forceinline__ int col(int i) {
     if (N == 1)
       return 0;
-    int p = M == 1 ? i / 2 : i / 4 / (M / 8), upper = M == 1 ? i % 2 : i >> 1 & 1;
+    int p = M == 1 ? i / 2 : i / 4 / eights<M>, upper = M == 1 ? i % 2 : i >> 1 & 1;
     return warpIndex() * (N / Warps) + 16 * p + 8 * upper + mmaLane().g;
   }
   /// Column tiles (M x 1) are repeated in the lanes that differ in g, and in every warp.
@@ -56,10 +59,10 @@ template <int Warps> struct MmaLanes {
     return M != 1 || mmaLane().q == 0;
   }
   template <int M, int N> static constexpr __device__ int rowSlot(int i) {
-    return M == 1 ? 0 : N == 1 ? i : i / 4 % (M / 8) * 2 + (i & 1);
+    return M == 1 ? 0 : N == 1 ? i : i / 4 % eights<M> * 2 + (i & 1);
   }
   template <int M, int N> static constexpr __device__ int colSlot(int i) {
-    return N == 1 ? 0 : M == 1 ? i : i / 4 / (M / 8) * 2 + (i >> 1 & 1);
+    return N == 1 ? 0 : M == 1 ? i : i / 4 / eights<M> * 2 + (i >> 1 & 1);
   }
 };
 
@@ -77,13 +80,13 @@ template <int WarpsM> struct MmaRows {
   template <int M, int N> static __device__ __forceinline__ int row(int i) {
     if (M == 1)
       return 0;
-    int s = N == 1 ? i / 2 : i / 4 / (N / 8), upper = N == 1 ? i % 2 : i >> 1 & 1;
+    int s = N == 1 ? i / 2 : i / 4 / eights<N>, upper = N == 1 ? i % 2 : i >> 1 & 1;
     return warpIndex() * (M / WarpsM) + 16 * s + 8 * upper + mmaLane().g;
   }
   template <int M, int N> static __device__ __forceinline__ int col(int i) {
     if (N == 1)
       return 0;
-    int j = M == 1 ? i / 2 : i / 4 % (N / 8), odd = M == 1 ? i % 2 : i & 1;
+    int j = M == 1 ? i / 2 : i / 4 % eights<N>, odd = M == 1 ? i % 2 : i & 1;
     return 8 * j + 2 * mmaLane().q + odd;
   }
   template <int M, int N> static __device__ __forceinline__ bool owns(int) {
@@ -92,10 +95,10 @@ template <int WarpsM> struct MmaRows {
     return M != 1 || (mmaLane().g == 0 && warpIndex() == 0);
   }
   template <int M, int N> static constexpr __device__ int rowSlot(int i) {
-    return M == 1 ? 0 : N == 1 ? i : i / 4 / (N / 8) * 2 + (i >> 1 & 1);
+    return M == 1 ? 0 : N == 1 ? i : i / 4 / eights<N> * 2 + (i >> 1 & 1);
   }
   template <int M, int N> static constexpr __device__ int colSlot(int i) {
-    return N == 1 ? 0 : M == 1 ? i : i / 4 % (N / 8) * 2 + (i & 1);
+    return N == 1 ? 0 : M == 1 ? i : i / 4 % eights<N> * 2 + (i & 1);
   }
 };
 
