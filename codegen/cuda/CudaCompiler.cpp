@@ -1,7 +1,6 @@
 //===- CudaCompiler.cpp - tile kernels to the files of a CUDA target -------===//
 #include "codegen/cuda/CudaCompiler.h"
 
-#include "codegen/cuda/KernelTable.h"
 #include "ir/plan/PlanDialect.h"
 #include "runtime/base/AtomicFile.h"
 
@@ -134,8 +133,8 @@ Result<CompiledKernel> publish(const CudaKernel &kernel, const CudaTarget &targe
 
 } // namespace
 
-Result<std::vector<CompiledKernel>> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
-                                                const fs::path &folder, const CudaOptions &options) {
+Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target, const fs::path &folder,
+                                const CudaOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(KernelCompiler compiler, KernelCompiler::create(options.compiler));
   mlir::ModuleOp module = plans.front();
   llvm::StringMap<KernelNames> names = namesOf(module);
@@ -150,21 +149,19 @@ Result<std::vector<CompiledKernel>> compileCuda(llvm::ArrayRef<mlir::ModuleOp> p
   }
   FUSEC_ASSIGN_OR_RETURN(std::vector<CudaKernel> kernels, compiler.compile(target, ladders));
 
-  std::vector<CompiledKernel> compiled;
-  KernelTable table{std::string(target.name), "NVRTC " + compiler.nvrtc().versionText(), {}};
+  CudaKernels compiled{{}, {std::string(target.name), "NVRTC " + compiler.nvrtc().versionText(), {}}};
   auto originals = llvm::to_vector(module.getOps<tile::KernelOp>());
   for (auto [original, choice, kernel] : llvm::zip_equal(originals, candidates, kernels)) {
     tile::KernelOp taken = choice.kernels[kernel.rung];
     kernel.rung = choice.plans[kernel.rung];
     FUSEC_ASSIGN_OR_RETURN(CompiledKernel row, publish(kernel, target, folder));
-    compiled.push_back(std::move(row));
-    table.rows.push_back(kernelTableRow(kernel));
+    compiled.kernels.push_back(std::move(row));
+    compiled.table.rows.push_back(kernelTableRow(kernel));
     if (taken == original)
       continue;
     FUSEC_RETURN_IF_ERROR(dumpIR(taken, target, options.compiler.dumpTo));
     replaceKernel(original, taken);
   }
-  FUSEC_RETURN_IF_ERROR(writeFileAtomically(folder / kernelTableName, kernelTableJson(table)));
   return compiled;
 }
 

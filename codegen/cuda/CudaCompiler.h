@@ -10,7 +10,7 @@
 //
 //   CudaOptions options;
 //   options.emit.symbols = {"T", "S", "B", "R", "C"};
-//   auto kernels = compileCuda({preferred, smaller}, target, "out/kernels/sm_80", options);
+//   auto compiled = compileCuda({preferred, smaller}, target, "out/kernels/sm_80", options);
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,6 +18,7 @@
 #include "codegen/CompiledKernel.h"
 #include "codegen/cuda/EmitKernel.h"
 #include "codegen/cuda/KernelCompiler.h"
+#include "codegen/cuda/KernelTable.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -28,12 +29,16 @@ struct CudaOptions {
   KernelCompilerOptions compiler; ///< `dumpTo` also receives <entry>.<target>.mlir.
 };
 
+struct CudaKernels {
+  std::vector<CompiledKernel> kernels; ///< In module order.
+  KernelTable table;                   ///< Likewise; for writeKernelTable.
+};
+
 /// Compiles every tile.kernel directly inside the first of `plans` (plan level, not empty) for `target`. A kernel that
 /// does not fit is replaced, in that module, by the one of the same name in the first later plan whose kernel does.
-/// Writes the kernels' files and resources.json into `folder`, which exists and is `kernels/<target>` of an artifact.
-/// The result is in module order. The modules must not be used meanwhile. Errors: the emitter's, Nvrtc::load's and
-/// KernelCompiler::compile's.
-Result<std::vector<CompiledKernel>> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
-                                                const std::filesystem::path &folder, const CudaOptions &options);
+/// Writes the kernels' files into `folder`, which exists and is `kernels/<target>` of an artifact. The modules must not
+/// be used meanwhile. Errors: the emitter's, Nvrtc::load's and KernelCompiler::compile's.
+Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
+                                const std::filesystem::path &folder, const CudaOptions &options);
 
 } // namespace fusec::codegen

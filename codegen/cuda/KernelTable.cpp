@@ -2,6 +2,7 @@
 #include "codegen/cuda/KernelTable.h"
 
 #include "codegen/cuda/KernelCompiler.h"
+#include "runtime/base/AtomicFile.h"
 #include "runtime/base/Json.h"
 
 #include <cstdio>
@@ -26,9 +27,10 @@ template <class Row, class F> void forEachMember(Row &row, F f) {
   f("occupancy", row.occupancy);
   f("occupancy_limit", row.limit);
   f("cubin_bytes", row.cubinBytes);
-  f("conflict_factor", row.conflictFactor);
+  f("tokens", row.tokens);
   f("predicted_bytes", row.predictedBytes);
   f("counted_bytes", row.countedBytes);
+  f("conflict_factor", row.conflictFactor);
 }
 
 template <class T> Status store(Result<T> value, T &into) {
@@ -76,7 +78,18 @@ template <class T> std::string cell(const char *format, const std::optional<T> &
   return text;
 }
 
+/// Counted over predicted bytes.
+std::optional<double> ratioOf(const KernelTableRow &row) {
+  if (!row.countedBytes || row.predictedBytes.value_or(0) <= 0)
+    return std::nullopt;
+  return static_cast<double>(*row.countedBytes) / static_cast<double>(*row.predictedBytes);
+}
+
 } // namespace
+
+Status writeKernelTable(const std::filesystem::path &folder, const KernelTable &table) {
+  return writeFileAtomically(folder / kernelTableName, kernelTableJson(table));
+}
 
 KernelTableRow kernelTableRow(const CudaKernel &kernel) {
   const KernelResources &used = kernel.resources;
@@ -138,15 +151,16 @@ std::string kernelTableText(const KernelTable &table) {
   };
   using Cell = std::pair<std::string, int>;
   line("kernel", "family", Cell("regs", 5), Cell("spills", 6), Cell("stack", 6), Cell("shared", 7), Cell("threads", 8),
-       Cell("blocks/SM", 9), Cell("occupancy", 9), Cell("limited by", 14), Cell("conflicts", 9),
-       Cell("predicted B", 12), Cell("counted B", 12));
+       Cell("blocks/SM", 9), Cell("occupancy", 9), Cell("limited by", 14), Cell("tokens", 6), Cell("predicted B", 12),
+       Cell("counted B", 12), Cell("ratio", 6), Cell("conflicts", 9));
   for (const KernelTableRow &row : table.rows)
     line(row.entry.c_str(), row.family.c_str(), Cell(std::to_string(row.registers), 5),
          Cell(std::to_string(row.spillBytes), 6), Cell(std::to_string(row.stackBytes), 6),
          Cell(std::to_string(row.staticShared + row.dynamicShared), 7), Cell(std::to_string(row.threads), 8),
          Cell(std::to_string(row.blocks), 9), Cell(cell("%.0f %%", std::optional(100 * row.occupancy)), 9),
-         Cell(row.limit, 14), Cell(cell("%.2f", row.conflictFactor), 9), Cell(cell("%ld", row.predictedBytes), 12),
-         Cell(cell("%ld", row.countedBytes), 12));
+         Cell(row.limit, 14), Cell(cell("%ld", row.tokens), 6), Cell(cell("%ld", row.predictedBytes), 12),
+         Cell(cell("%ld", row.countedBytes), 12), Cell(cell("%.2f", ratioOf(row)), 6),
+         Cell(cell("%.2f", row.conflictFactor), 9));
   return text;
 }
 

@@ -3,7 +3,7 @@
 // The static account of an artifact's kernels for one CUDA target, kept beside
 // them as kernels/<target>/resources.json and shown by `fusec inspect --kernels`.
 // Columns that no compiler knows (bank conflicts, bytes moved) are filled by
-// whoever ran the kernels on the virtual device, and null until then.
+// running the kernels on the virtual device (`--count`), and null without.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,6 +22,13 @@ namespace fusec::codegen {
 struct CudaKernel;
 struct CudaTarget;
 
+/// A step whose bytes the table states: one sequence, `context` positions with the step's.
+struct TableStep {
+  int64_t tokens, context;
+};
+/// A kernel's bytes are those of the first of these steps that runs it.
+inline constexpr TableStep tableSteps[] = {{1, 64}, {8, 64}, {64, 64}};
+
 /// One kernel.
 struct KernelTableRow {
   std::string entry;
@@ -38,9 +45,10 @@ struct KernelTableRow {
   double occupancy = 0; ///< Of the warp slots.
   std::string limit;    ///< What allows no more blocks.
   int64_t cubinBytes = 0;
-  std::optional<double> conflictFactor;  ///< Shared-memory wavefronts over the least possible.
-  std::optional<int64_t> predictedBytes; ///< Of device memory, by the cost model.
-  std::optional<int64_t> countedBytes;   ///< Of device memory, as the virtual device counted sectors.
+  std::optional<int64_t> tokens;         ///< Of the step that the rest is about, a row of tableSteps.
+  std::optional<int64_t> predictedBytes; ///< Loaded and stored in device memory by a launch, from the plan.
+  std::optional<int64_t> countedBytes;   ///< The same in sectors of 32 bytes, as the virtual device counted.
+  std::optional<double> conflictFactor;  ///< Shared-memory wavefronts over the least possible, likewise.
   bool operator==(const KernelTableRow &) const = default;
 };
 
@@ -58,6 +66,9 @@ KernelTableRow kernelTableRow(const CudaKernel &kernel);
 
 /// JSON with a line per member; the same table gives the same bytes.
 std::string kernelTableJson(const KernelTable &table);
+
+/// Writes `folder`/resources.json.
+Status writeKernelTable(const std::filesystem::path &folder, const KernelTable &table);
 
 /// Errors name the file, the kernel and the key.
 Result<KernelTable> readKernelTable(const std::filesystem::path &file);

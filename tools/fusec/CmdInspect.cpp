@@ -4,6 +4,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/schema/TargetKind.h"
 #include "tools/fusec/Command.h"
+#include "tools/fusec/KernelCounts.h"
 #include "tools/fusec/ModelDigest.h"
 #include "tools/fusec/ModelOptions.h"
 #include "tools/fusec/RunStats.h"
@@ -28,21 +29,24 @@ private:
   void printListing(const models::ModelListing &listing) const;
 
   std::string model;
-  bool tensors = false, kernels = false, json = false;
+  bool tensors = false, kernels = false, count = false, json = false;
   size_t preview = 80;
 };
 
 void InspectCommand::declare(CLI::App &app) {
   app.add_option("MODEL", model, "GGUF or safetensors file, Hugging Face directory or artifact")->required();
   app.add_flag("--tensors", tensors, "list every tensor");
-  app.add_flag("--kernels", kernels, "artifacts with CUDA kernels: registers, shared memory, occupancy of each");
+  CLI::Option *table =
+      app.add_flag("--kernels", kernels, "artifacts with CUDA kernels: registers, shared memory, occupancy of each");
+  app.add_flag("--count", count, "with --kernels: run them on the virtual device, and count bytes and bank conflicts")
+      ->needs(table);
   app.add_option("--preview", preview, "longest text of a metadata value")->capture_default_str();
   app.add_flag("--json", json, "print one JSON object (with all tensors)");
   app.footer("Examples:\n"
              "  fusec inspect model.gguf\n"
              "  fusec inspect model.gguf --tensors\n"
              "  fusec inspect model/ --json | jq .totals\n"
-             "  fusec inspect model.fusec --kernels\n\n"
+             "  fusec inspect model.fusec --kernels --count\n\n"
              "Files that fusec cannot compile can still be inspected; the reason is shown.");
 }
 
@@ -154,8 +158,8 @@ Status printArtifact(const std::filesystem::path &artifact, bool json) {
   return {};
 }
 
-/// `--kernels`: the static table of every CUDA target.
-Status printKernels(const std::filesystem::path &artifact, bool json) {
+/// `--kernels`: the table of every CUDA target's kernels; `count`: with what running them shows.
+Status printKernels(const std::filesystem::path &artifact, bool count, bool json) {
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *targets, jsonArray(manifest, "targets"));
   std::string text;
@@ -166,6 +170,8 @@ Status printKernels(const std::filesystem::path &artifact, bool json) {
       continue;
     FUSEC_ASSIGN_OR_RETURN(codegen::KernelTable table,
                            codegen::readKernelTable(artifact / "kernels" / level / codegen::kernelTableName));
+    if (count)
+      FUSEC_RETURN_IF_ERROR(countKernels(artifact, table));
     const char *before = text.empty() ? "" : json ? "," : "\n";
     text += before + (json ? codegen::kernelTableJson(table) : codegen::kernelTableText(table));
   }
@@ -181,7 +187,7 @@ Status InspectCommand::inspect() {
   const Result<ModelKind> kind = detectModelKind(model);
   const bool isArtifact = kind && *kind == ModelKind::Artifact;
   if (kernels)
-    return isArtifact ? printKernels(model, json)
+    return isArtifact ? printKernels(model, count, json)
                       : invalidArgument("--kernels: '" + model + "' is no artifact; compile it with --target cuda");
   if (isArtifact)
     return printArtifact(model, json);

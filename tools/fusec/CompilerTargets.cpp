@@ -4,6 +4,7 @@
 #include "codegen/artifact/ManifestWriter.h"
 #include "codegen/cuda/CudaCompiler.h"
 #include "codegen/host/ObjectCompiler.h"
+#include "tools/fusec/KernelPrediction.h"
 #include "tools/fusec/TargetChoice.h"
 
 namespace fusec {
@@ -99,8 +100,10 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   };
   const fs::path folder = options.output / "kernels" / name;
   FUSEC_RETURN_IF_ERROR(makeDirectory(folder));
-  FUSEC_ASSIGN_OR_RETURN(auto kernels, codegen::compileCuda(plans, target, folder, cuda));
-  codegen::TargetPlan plan{name, plans.front(), std::move(kernels), TargetKind::Cuda, math};
+  FUSEC_ASSIGN_OR_RETURN(codegen::CudaKernels compiled, codegen::compileCuda(plans, target, folder, cuda));
+  predictBytes(plans.front(), compiled.table);
+  FUSEC_RETURN_IF_ERROR(codegen::writeKernelTable(folder, compiled.table));
+  codegen::TargetPlan plan{name, plans.front(), std::move(compiled.kernels), TargetKind::Cuda, math};
   modules.push_back(std::move(owned.front()));
   return plan;
 }

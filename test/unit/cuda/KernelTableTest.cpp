@@ -22,6 +22,7 @@ KernelTable exampleTable() {
   kernel.occupancy = occupancyOf(sm80, {128, 96, 4160, 1});
   KernelTable table{"sm_80", "NVRTC 13.0", {kernelTableRow(kernel), kernelTableRow(kernel)}};
   table.rows[1].entry = "k1";
+  table.rows[1].tokens = 8;
   table.rows[1].conflictFactor = 1.25;
   table.rows[1].predictedBytes = 1000;
   table.rows[1].countedBytes = 1024;
@@ -43,8 +44,9 @@ TEST(KernelTable, UnknownFiguresAreNullInJsonAndADashForPeople) {
   EXPECT_THAT(kernelTableJson(table), HasSubstr("\"conflict_factor\": null"));
   const std::string text = kernelTableText(table);
   EXPECT_THAT(text, testing::StartsWith("sm_80, compiled by NVRTC 13.0\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("k0_v1 +gemv +96 +0 +0 +4160 +128 +5 +31 % +registers +- +- +-\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("k1 .* 1.25 +1000 +1024\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("tokens +predicted B +counted B +ratio +conflicts\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("k0_v1 +gemv +96 +0 +0 +4160 +128 +5 +31 % +registers +- +- +- +- +-\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("k1 .* 8 +1000 +1024 +1.02 +1.25\n"));
 }
 
 TEST(KernelTable, AWrongFileIsNamedWithKernelAndKey) {
