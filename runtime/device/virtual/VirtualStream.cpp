@@ -57,6 +57,8 @@ Status VirtualStream::submit(VirtualWork work) {
 
 Status VirtualStream::copyToDevice(runtime::GpuAddress to, const void *from, int64_t bytes) {
   FUSEC_RETURN_IF_ERROR(device.deviceMemory().checkRange(to, bytes, "a copy to the device"));
+  if (bytes == 0) // memcpy takes no null pointer, however few bytes.
+    return {};
   return submit({[this, to, from, bytes] {
                    DeviceMemory &memory = device.deviceMemory();
                    std::memcpy(memory.host(to), from, static_cast<size_t>(bytes));
@@ -68,6 +70,8 @@ Status VirtualStream::copyToDevice(runtime::GpuAddress to, const void *from, int
 
 Status VirtualStream::copyToHost(void *to, runtime::GpuAddress from, int64_t bytes) {
   FUSEC_RETURN_IF_ERROR(device.deviceMemory().checkRange(from, bytes, "a copy to the host"));
+  if (bytes == 0)
+    return {};
   return submit({[this, to, from, bytes] {
                    std::memcpy(to, device.deviceMemory().host(from), static_cast<size_t>(bytes));
                    return Status();

@@ -24,7 +24,8 @@ void Block::reset(uint64_t newNumber) {
   id[0] = static_cast<uint32_t>(number % grid.gridSize[0]);
   id[1] = static_cast<uint32_t>(number / grid.gridSize[0] % grid.gridSize[1]);
   id[2] = static_cast<uint32_t>(number / grid.gridSize[0] / grid.gridSize[1]);
-  std::memset(shared.data(), 0xff, shared.size());
+  if (!shared.empty()) // memset takes no null pointer.
+    std::memset(shared.data(), 0xff, shared.size());
   random = Random(grid.settings.seed * 1000003 + number + 1);
   if (checker)
     checker->reset();
