@@ -16,6 +16,19 @@ using fusec::fuse::Dim;
 
 namespace fusec::codegen::cuda {
 
+/// Words that mean something else in the text: C++'s, the device library's.
+static constexpr StringRef reservedNames[] = {
+    "and",       "asm",       "auto",     "bool",      "break",    "case",   "char",     "class",     "concept",
+    "const",     "continue",  "default",  "delete",    "do",       "double", "else",     "enum",      "explicit",
+    "export",    "extern",    "false",    "float",     "for",      "friend", "goto",     "if",        "inline",
+    "int",       "long",      "mutable",  "namespace", "new",      "not",    "nullptr",  "operator",  "or",
+    "private",   "protected", "public",   "requires",  "return",   "short",  "signed",   "sizeof",    "static",
+    "struct",    "switch",    "template", "this",      "throw",    "true",   "try",      "typename",  "union",
+    "unsigned",  "using",     "virtual",  "void",      "volatile", "while",  "xor",      "barrier",   "clamped",
+    "elementOf", "fused",     "get",      "infinity",  "inside",   "larger", "maximum",  "minimum",   "pack",
+    "rowOf",     "rowsOf",    "scalar",   "smaller",   "splat",    "spread", "blockIdx", "threadIdx",
+};
+
 std::string KernelPrinter::fresh(StringRef wish) {
   std::string name;
   for (char c : wish)
@@ -106,6 +119,8 @@ static bool isActivation(BufferType type) {
 
 /// Plan names where given, else what the buffer is used for. Caches are called the same everywhere.
 void KernelPrinter::nameBuffers() {
+  for (StringRef word : reservedNames)
+    usedNames[word] = 1;
   llvm::SmallDenseSet<Value> stored, loaded, tables;
   kernel.walk([&](StoreOp op) {
     stored.insert(op.getBuffer());
