@@ -31,6 +31,7 @@
 
 #include "flat_layout.cuh"
 #include "mma_layout.cuh"
+#include "plain_panel.cuh"
 #include "tile.cuh"
 #include "weight_fragment.cuh"
 

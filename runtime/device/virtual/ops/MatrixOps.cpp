@@ -1,4 +1,4 @@
-//===- MatrixOps.cpp - ldmatrix, stmatrix, mma.sync --------------------------===//
+//===- MatrixOps.cpp - ldmatrix, stmatrix, movmatrix, mma.sync --------------------------===//
 //
 // Fragment layouts are those of the PTX ISA ("Matrix fragments for mma.m16n8k*").
 // With g = lane / 4, t = lane % 4 and e elements in a 32-bit register:
@@ -94,6 +94,30 @@ template <bool IsLoad> Status decodeMatrixMove(InstructionDecoder &d) {
   d.out.run = IsLoad ? (transposed ? runLdmatrix<true> : runLdmatrix<false>)
                      : (transposed ? runStmatrix<true> : runStmatrix<false>);
   return d.address(IsLoad ? 1 : 0, 0);
+}
+
+/// An 8 x 8 matrix in one register per lane, rows and columns exchanged.
+void runMovmatrix(Warp &warp, const Instr &instr) {
+  if (!wholeWarp(warp))
+    return;
+  uint32_t from[warpLanes];
+  std::memcpy(from, warp.lanes<uint32_t>(instr.src[0]), sizeof from);
+  uint32_t *to = warp.lanes<uint32_t>(instr.dst[0]);
+  for (uint32_t lane = 0; lane < warpLanes; ++lane) {
+    uint32_t g = lane / 4, t = lane % 4;
+    auto element = [&](uint32_t row) { return from[4 * row + g / 2] >> 16 * (g % 2) & 0xffff; };
+    to[lane] = element(2 * t) | element(2 * t + 1) << 16;
+  }
+}
+
+Status decodeMovmatrix(InstructionDecoder &d) {
+  if (!d.take("m8n8") || !d.take("trans") || !d.take("b16"))
+    return d.error("expected .m8n8.trans.b16");
+  FUSEC_RETURN_IF_ERROR(d.finish());
+  FUSEC_RETURN_IF_ERROR(d.expectOperands(2, 2));
+  d.out.run = runMovmatrix;
+  FUSEC_RETURN_IF_ERROR(d.destination(0, 0, {4, false}));
+  return d.source(1, 0, {4, false});
 }
 
 // --- mma -----------------------------------------------------------------------------
@@ -264,6 +288,7 @@ Status decodeMma(InstructionDecoder &d) {
 void addMatrixOps(OpcodeTable &table) {
   table.root("ldmatrix.sync.aligned", decodeMatrixMove<true>);
   table.root("stmatrix.sync.aligned", decodeMatrixMove<false>);
+  table.root("movmatrix.sync.aligned", decodeMovmatrix);
   table.root("mma.sync.aligned", decodeMma);
 }
 

@@ -49,6 +49,15 @@ StoredWeight randomRows(StorageType type, int64_t rows, int64_t columns, uint32_
   return w;
 }
 
+/// Rows of a plain type as panels.
+std::vector<uint8_t> asPanels(StorageType type, const std::vector<uint8_t> &bytes, int64_t rows, int64_t columns) {
+  std::vector<uint8_t> packed(packedBytes(type, rows, columns));
+  const codegen::StoredRows stored{std::as_bytes(std::span(bytes)), rows};
+  Status status = codegen::packPanels(type, {&stored, 1}, columns, std::as_writable_bytes(std::span(packed)));
+  EXPECT_TRUE(status.ok()) << status.message();
+  return packed;
+}
+
 std::vector<std::string> definitions(const WeightType &c) {
   std::vector<std::string> all = {"-DWEIGHT=" + c.weight + "," + name(c.operand) + "," + std::to_string(c.columns) +
                                       ">",
@@ -76,8 +85,10 @@ WeightForm streamedForm(StorageType type) {
 WeightProductCase::WeightProductCase(const codegen::Nvrtc &nvrtc, const std::string &target, const WeightType &type,
                                      std::span<const Mutation> mutations)
     : type(type), program(nvrtc, target, "weight_product.cu", definitions(type), mutations) {
-  bool isPanel = panelFormat(type.type).bits != 0;
-  weight = isPanel ? randomPanels(type.type, rows, type.columns, 5) : randomRows(type.type, rows, type.columns, 5);
+  bool isPacked = panelFormat(type.type).bits != 0;
+  weight = isPacked ? randomPanels(type.type, rows, type.columns, 5) : randomRows(type.type, rows, type.columns, 5);
+  if (!isPacked && type.weight.starts_with("PanelWeight"))
+    weight.bytes = asPanels(type.type, weight.bytes, rows, type.columns);
   x = randomFloats(tokens * type.columns, 6);
   w = program.put(weight.bytes);
 }

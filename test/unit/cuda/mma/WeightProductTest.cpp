@@ -50,6 +50,17 @@ TEST(WeightProduct, EveryPackedFormatInEveryForm) {
     expectAllForms(*nvrtc, "sm_80", c, sm80Forms);
 }
 
+TEST(WeightProduct, PanelsOfPlainTypes) {
+  FUSEC_REQUIRE_NVRTC(nvrtc);
+  const WeightType cases[] = {
+      {"PanelWeight<Bfloat", StorageType::BF16, OperandType::Bfloat, 160, 64},
+      {"PanelWeight<float", StorageType::F32, OperandType::Half, 160, 64},
+      {"PanelWeight<Half", StorageType::F16, OperandType::Bfloat, 160, 64},
+  };
+  for (const WeightType &c : std::span(cases).first(runsAll() ? 3 : 2))
+    expectAllForms(*nvrtc, "sm_80", c, sm80Forms);
+}
+
 TEST(WeightProduct, RowsOfPlainTypes) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
   const WeightType cases[] = {
