@@ -11,6 +11,7 @@
 #include "runtime/device/virtual/exec/InstructionDecoder.h"
 #include "runtime/device/virtual/exec/MemoryAccess.h"
 #include "runtime/device/virtual/ops/FloatFormats.h"
+#include "runtime/device/virtual/ops/Fp8Formats.h"
 #include "runtime/device/virtual/ops/MemoryOps.h"
 #include "runtime/device/virtual/ops/OpcodeTable.h"
 
@@ -145,6 +146,11 @@ struct U8Element {
   static int32_t get(uint32_t r, int j) { return static_cast<uint8_t>(r >> 8 * j); }
 };
 
+template <typename F> struct Fp8Element {
+  static constexpr int perRegister = 4;
+  static float get(uint32_t r, int j) { return decodeFp8<F>(static_cast<uint8_t>(r >> 8 * j)); }
+};
+
 constexpr int tileRows = 16, tileColumns = 8;
 
 /// Program::lists of mma: 4 slots of D, then A, B, C. f16 accumulators use 2 slots of 4.
@@ -230,6 +236,8 @@ constexpr MmaRow mmaRows[] = {
     {"m16n8k8", Type::F16, Type::F16, Type::F16, Type::F16, 2, runMma<HalfElement, HalfElement, float, 2, true, true>},
     {"m16n8k8", Type::F32, Type::TF32, Type::TF32, Type::F32, 4, floatMma<Tf32Element, 4>},
     {"m16n8k4", Type::F32, Type::TF32, Type::TF32, Type::F32, 2, floatMma<Tf32Element, 2>},
+    {"m16n8k32", Type::F32, Type::E4M3, Type::E4M3, Type::F32, 4, floatMma<Fp8Element<E4M3>, 4>},
+    {"m16n8k32", Type::F32, Type::E5M2, Type::E5M2, Type::F32, 4, floatMma<Fp8Element<E5M2>, 4>},
     {"m16n8k32", Type::S32, Type::S8, Type::S8, Type::S32, 4, runMma<S8Element, S8Element, int32_t, 4, false, false>},
     {"m16n8k32", Type::S32, Type::U8, Type::U8, Type::S32, 4, runMma<U8Element, U8Element, int32_t, 4, false, false>},
     {"m16n8k32", Type::S32, Type::U8, Type::S8, Type::S32, 4, runMma<U8Element, S8Element, int32_t, 4, false, false>},

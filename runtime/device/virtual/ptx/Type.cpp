@@ -20,6 +20,7 @@ struct Row {
 constexpr Row rows[] = {
     {Type::Pred, "pred", 1, Family::Bits},      {Type::B8, "b8", 1, Family::Bits},
     {Type::U8, "u8", 1, Family::Unsigned},      {Type::S8, "s8", 1, Family::Signed},
+    {Type::E4M3, "e4m3", 1, Family::Float},     {Type::E5M2, "e5m2", 1, Family::Float},
     {Type::B16, "b16", 2, Family::Bits},        {Type::U16, "u16", 2, Family::Unsigned},
     {Type::S16, "s16", 2, Family::Signed},      {Type::F16, "f16", 2, Family::Float},
     {Type::BF16, "bf16", 2, Family::Float},     {Type::E4M3x2, "e4m3x2", 2, Family::Float},

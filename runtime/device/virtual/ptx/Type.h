@@ -15,6 +15,8 @@ enum class Type {
   B8,
   U8,
   S8,
+  E4M3,
+  E5M2,
   B16,
   U16,
   S16,
