@@ -13,18 +13,36 @@ constexpr uint32_t wordBytes = 4;
 /// The bytes of an access inside the word at `word` (an address), as a mask of 4.
 uint32_t bytesInWord(uint64_t at, uint32_t bytes) { return bytes >= wordBytes ? 15 : ((1u << bytes) - 1) << (at & 3); }
 
-/// All `bytes` (a power of two, or any count) flags have the bits `wanted` of `looked`.
+/// One load of `T` flags.
+template <typename T> bool flagsAreOne(const uint8_t *flags, uint8_t looked, uint8_t wanted) {
+  T all;
+  std::memcpy(&all, flags, sizeof(T));
+  constexpr T every = static_cast<T>(0x0101010101010101ull);
+  return (all & static_cast<T>(every * looked)) == static_cast<T>(every * wanted);
+}
+
+/// All `bytes` flags have the bits `wanted` of `looked`.
 bool flagsAre(const uint8_t *flags, uint64_t bytes, uint8_t looked, uint8_t wanted) {
-  const uint64_t look = looked * 0x0101010101010101ull, want = wanted * 0x0101010101010101ull;
-  uint64_t different = 0, at = 0;
-  for (; at + 8 <= bytes; at += 8) {
-    uint64_t eight;
-    std::memcpy(&eight, flags + at, 8);
-    different |= (eight & look) ^ want;
+  switch (bytes) {
+  case 1:
+    return flagsAreOne<uint8_t>(flags, looked, wanted);
+  case 2:
+    return flagsAreOne<uint16_t>(flags, looked, wanted);
+  case 4:
+    return flagsAreOne<uint32_t>(flags, looked, wanted);
   }
+  bool good = true;
+  uint64_t at = 0;
+  for (; at + 8 <= bytes; at += 8)
+    good &= flagsAreOne<uint64_t>(flags + at, looked, wanted);
   for (; at < bytes; ++at)
-    different |= static_cast<uint64_t>((flags[at] & looked) ^ wanted);
-  return different == 0;
+    good &= (flags[at] & looked) == wanted;
+  return good;
+}
+
+/// The record of a word that neighbouring lanes touch in one access narrower than it.
+epoch::Stripe stripeOf(uint32_t bytes) {
+  return bytes >= wordBytes ? epoch::whole : bytes == 2 ? epoch::halves : epoch::bytes;
 }
 
 } // namespace
@@ -95,8 +113,10 @@ bool BlockChecker::globalFlags(Warp &warp, const LaneAccess &access, uint32_t la
   DeviceMemory &memory = block.grid.memory;
   const uint8_t wanted =
       readsMemory(kind) && !block.grid.settings.allowUninitialised ? shadowValid | shadowInitialised : shadowValid;
-  const bool one = lanes == fullMask && access.adjacent(bytes);
-  if (!one || !flagsAre(memory.flags(access.at[0]), uint64_t(bytes) * warpLanes, wanted, wanted)) {
+  const bool uniform = access.pattern == LaneAccess::Pattern::Uniform;
+  const bool one = uniform || access.pattern == LaneAccess::Pattern::Adjacent;
+  const uint64_t range = uniform ? bytes : uint64_t(bytes) * warpLanes;
+  if (!one || !flagsAre(memory.flags(access.at[0]), range, wanted, wanted)) {
     for (uint32_t m = lanes; m; m &= m - 1) {
       int lane = std::countr_zero(m);
       const uint8_t *flags = memory.flags(access.at[lane]);
@@ -107,16 +127,51 @@ bool BlockChecker::globalFlags(Warp &warp, const LaneAccess &access, uint32_t la
   if (!writesMemory(kind))
     return true;
   if (one)
-    std::memset(memory.flags(access.at[0]), shadowValid | shadowInitialised, size_t(bytes) * warpLanes);
+    std::memset(memory.flags(access.at[0]), shadowValid | shadowInitialised, range);
   else
     for (uint32_t m = lanes; m; m &= m - 1)
       std::memset(memory.flags(access.at[std::countr_zero(m)]), shadowValid | shadowInitialised, bytes);
   return true;
 }
 
+/// Whole warps that touch one range, or one address, that this launch did not write (or touch, for
+/// a store): all records in one loop. False: not such a case, nothing is recorded.
+bool BlockChecker::globalTogether(Warp &warp, const LaneAccess &access, uint32_t bytes, AccessKind kind) {
+  using Pattern = LaneAccess::Pattern;
+  const bool writes = writesMemory(kind);
+  if (access.pattern == Pattern::Scattered || isStrong(kind) || access.at[0] % wordBytes != 0 ||
+      (access.pattern == Pattern::Uniform && (writes || bytes < wordBytes)) || !clocks.sameTick(warp.firstThread()))
+    return false;
+  const uint32_t words = (access.pattern == Pattern::Uniform ? bytes : bytes * warpLanes) / wordBytes;
+  const uint32_t first = block.grid.firstSerial, own = clocks.serial();
+  GlobalCell *cell = block.grid.memory.cell(access.at[0]);
+  uint32_t latest = 0;
+  for (uint32_t word = 0; word < words; ++word)
+    latest = std::max({latest, cell[word].writerBlock, writes ? cell[word].readerBlock >> 1 : 0});
+  if (latest >= first)
+    return false;
+  const Epoch mine = epoch::make(clocks.tick(warp.firstThread()), warp.firstThread(), 15, false, stripeOf(bytes));
+  for (uint32_t word = 0; word < words; ++word) {
+    const uint32_t lane = access.pattern == Pattern::Uniform ? 0 : word * wordBytes / bytes;
+    const Epoch record = mine + (lane << epoch::threadShift);
+    if (writes) {
+      cell[word].writerBlock = own;
+      cell[word].writer = record;
+      continue;
+    }
+    const uint32_t before = cell[word].readerBlock, serial = before >> 1;
+    const bool others = serial >= first && (serial != own || (before & 1));
+    cell[word].readerBlock = own << 1 | static_cast<uint32_t>(others);
+    cell[word].reader = record;
+  }
+  return true;
+}
+
 bool BlockChecker::global(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t bytes, AccessKind kind) {
   if (!globalFlags(warp, access, lanes, bytes, kind))
     return false;
+  if (globalTogether(warp, access, bytes, kind))
+    return true;
   DeviceMemory &memory = block.grid.memory;
   for (uint32_t m = lanes; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
@@ -184,10 +239,29 @@ bool BlockChecker::shared(Warp &warp, const LaneAccess &access, uint32_t lanes, 
       std::memset(flags, shadowInitialised, bytes);
     if (isStrong(kind))
       synchronizes(one, sharedReleases);
-    const uint32_t mask = bytesInWord(at, bytes);
-    for (uint32_t word = at / wordBytes; word * wordBytes < at + bytes; ++word)
+    const uint32_t mask = bytesInWord(at, bytes), firstWord = at / wordBytes, words = (bytes + 3) / wordBytes;
+    if (kind == AccessKind::Read && readQuietly(one, firstWord, words, mask))
+      continue;
+    for (uint32_t word = firstWord; word < firstWord + words; ++word)
       if (!sharedWord(one, word, mask))
         return false;
+  }
+  return true;
+}
+
+/// A read of words nobody else wrote since the last barrier of the block.
+bool BlockChecker::readQuietly(const Access &access, uint32_t first, uint32_t words, uint32_t mask) {
+  const Epoch floor = clocks.floor(), mine = epochOf(access, mask);
+  bool quiet = true;
+  for (uint32_t word = first; word < first + words; ++word)
+    quiet &= sharedWriter[word] < floor;
+  if (!quiet)
+    return false;
+  for (uint32_t word = first; word < first + words; ++word) {
+    const Epoch reader = sharedReader[word];
+    if (reader >= floor && epoch::thread(reader) / warpLanes != access.thread / warpLanes)
+      sharedReader2[word] = reader;
+    sharedReader[word] = mine;
   }
   return true;
 }

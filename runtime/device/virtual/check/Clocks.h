@@ -47,6 +47,13 @@ public:
   uint32_t serial() const { return blockSerial; }
 
   uint32_t tick(uint32_t thread) const { return ticks[thread]; }
+  /// Whether the 32 threads from `first` on have one tick.
+  bool sameTick(uint32_t first) const {
+    uint32_t different = 0;
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      different |= ticks[first + lane] ^ ticks[first];
+    return different == 0;
+  }
   /// Epochs below this are ordered before everything now: a barrier of the whole block came after them.
   Epoch floor() const { return floorEpoch; }
   /// Whether an access of `other` at `tick` comes before what `thread` does now.

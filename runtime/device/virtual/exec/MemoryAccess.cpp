@@ -14,8 +14,13 @@ std::string accessText(AccessKind kind, uint32_t bytes, const char *where) {
 }
 
 /// Lanes whose [offset, offset + bytes) is not inside [0, size) or not aligned.
-uint32_t badLanes(const uint64_t *offset, uint64_t size, uint32_t bytes) {
+uint32_t badLanes(const uint64_t *offset, uint64_t size, uint32_t bytes, LaneAccess::Pattern pattern) {
   uint32_t bad = 0;
+  if (pattern != LaneAccess::Pattern::Scattered) {
+    const uint64_t end = pattern == LaneAccess::Pattern::Uniform ? bytes : uint64_t(bytes) * warpLanes;
+    if (offset[0] < size && size - offset[0] >= end && (offset[0] & (bytes - 1)) == 0)
+      return 0;
+  }
   const uint64_t last = size >= bytes ? size - bytes : 0;
   for (int lane = 0; lane < warpLanes; ++lane)
     bad |= static_cast<uint32_t>(offset[lane] > last || (offset[lane] & (bytes - 1)) != 0) << lane;
@@ -49,24 +54,33 @@ void LaneAccess::address(Warp &warp, const Instr &instr, int source) {
     at[lane] = from[lane] + offset;
 }
 
-bool LaneAccess::adjacent(uint32_t bytes) const {
-  uint64_t different = 0;
-  for (int lane = 0; lane < warpLanes; ++lane)
-    different |= at[lane] - (at[0] + static_cast<uint64_t>(lane) * bytes);
-  return different == 0;
+void LaneAccess::classify(uint32_t bytes) {
+  pattern = Pattern::Scattered;
+  if (mask != fullMask)
+    return;
+  uint64_t apart = 0, different = 0;
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    apart |= at[lane] - (at[0] + static_cast<uint64_t>(lane) * bytes);
+    different |= at[lane] - at[0];
+  }
+  pattern = apart == 0 ? Pattern::Adjacent : different == 0 ? Pattern::Uniform : Pattern::Scattered;
 }
 
-bool LaneAccess::contiguous(uint32_t bytes) const {
-  if (mask != fullMask)
-    return false;
-  uint64_t different = 0;
-  for (int lane = 0; lane < warpLanes; ++lane)
-    different |= reinterpret_cast<uint64_t>(host[lane]) -
-                 (reinterpret_cast<uint64_t>(host[0]) + static_cast<uint64_t>(lane) * bytes);
-  return different == 0;
+/// host = base + offset; of lanes that are off nothing is kept, except that a full warp needs no test.
+void LaneAccess::setHosts(uint32_t lanes, uint8_t *base, const uint64_t *offset) {
+  const uint64_t from = reinterpret_cast<uint64_t>(base);
+  if (lanes == fullMask) {
+    for (int lane = 0; lane < warpLanes; ++lane)
+      host[lane] = reinterpret_cast<uint8_t *>(from + offset[lane]);
+    return;
+  }
+  for (uint32_t m = lanes; m; m &= m - 1)
+    host[std::countr_zero(m)] = base + offset[std::countr_zero(m)];
 }
 
 bool LaneAccess::resolve(Warp &warp, Space space, uint32_t bytes, AccessKind kind) {
+  if (space != Space::Generic)
+    classify(bytes);
   switch (space) {
   case Space::Shared:
     return resolveShared(warp, mask, bytes, kind);
@@ -86,7 +100,7 @@ bool LaneAccess::resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
   alignas(64) uint64_t offset[warpLanes];
   for (int lane = 0; lane < warpLanes; ++lane)
     offset[lane] = at[lane] - deviceBase;
-  uint32_t bad = badLanes(offset, static_cast<uint64_t>(memory.bytes()), bytes) & lanes;
+  uint32_t bad = badLanes(offset, static_cast<uint64_t>(memory.bytes()), bytes, pattern) & lanes;
   if (bad) {
     int lane = std::countr_zero(bad);
     if (!faultAlignment(warp, lane, at[lane], bytes, kind))
@@ -94,9 +108,7 @@ bool LaneAccess::resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
     return false;
   }
   uint8_t *base = memory.host(deviceBase);
-  for (int lane = 0; lane < warpLanes; ++lane)
-    if (lanes >> lane & 1)
-      host[lane] = base + offset[lane];
+  setHosts(lanes, base, offset);
   countGlobal(warp, *this, lanes, bytes, kind);
   BlockChecker *checker = warp.block.checker.get();
   return !checker || checker->global(warp, *this, lanes, bytes, kind);
@@ -104,7 +116,7 @@ bool LaneAccess::resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
 
 bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
   std::vector<uint8_t> &shared = warp.block.shared;
-  uint32_t bad = badLanes(at, shared.size(), bytes) & lanes;
+  uint32_t bad = badLanes(at, shared.size(), bytes, pattern) & lanes;
   if (bad) {
     int lane = std::countr_zero(bad);
     if (!faultAlignment(warp, lane, at[lane], bytes, kind))
@@ -114,9 +126,7 @@ bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
                  lane, at[lane]);
     return false;
   }
-  for (int lane = 0; lane < warpLanes; ++lane)
-    if (lanes >> lane & 1)
-      host[lane] = shared.data() + at[lane];
+  setHosts(lanes, shared.data(), at);
   countShared(warp, *this, lanes, bytes, kind);
   BlockChecker *checker = warp.block.checker.get();
   return !checker || checker->shared(warp, *this, lanes, bytes, kind);
@@ -124,7 +134,7 @@ bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
 
 bool LaneAccess::resolveLocal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
   const uint64_t size = static_cast<uint64_t>(warp.program.localBytes);
-  uint32_t bad = badLanes(at, size, bytes) & lanes;
+  uint32_t bad = badLanes(at, size, bytes, pattern) & lanes;
   if (bad) {
     int lane = std::countr_zero(bad);
     if (!faultAlignment(warp, lane, at[lane], bytes, kind))

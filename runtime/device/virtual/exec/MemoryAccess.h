@@ -43,7 +43,11 @@ const char *accessVerb(AccessKind kind);
 struct LaneAccess {
   explicit LaneAccess(uint32_t mask) : mask(mask) {}
 
+  /// How the addresses of a full warp lie; known after resolve(). Scattered when lanes are off.
+  enum class Pattern : uint8_t { Scattered, Adjacent, Uniform };
+
   uint32_t mask;
+  Pattern pattern = Pattern::Scattered;
   alignas(64) uint64_t at[warpLanes];
   alignas(64) uint8_t *host[warpLanes];
 
@@ -51,12 +55,10 @@ struct LaneAccess {
   void address(Warp &warp, const Instr &instr, int source);
   /// Fills `host` for the lanes of the mask; `bytes` <= 16, a power of two. False after a fault.
   bool resolve(Warp &warp, ptx::Space space, uint32_t bytes, AccessKind kind);
-  /// All lanes are on and each one's host bytes follow the previous lane's.
-  bool contiguous(uint32_t bytes) const;
-  /// The same for the addresses, whatever the mask.
-  bool adjacent(uint32_t bytes) const;
 
 private:
+  void classify(uint32_t bytes);
+  void setHosts(uint32_t lanes, uint8_t *base, const uint64_t *offset);
   bool resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);
   bool resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);
   bool resolveLocal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);

@@ -57,8 +57,10 @@ void countGlobal(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t 
   InstrCounters &counters = warp.counters();
   ++counters.requests;
   countBytes(counters, lanes, bytes, kind);
-  if (lanes == fullMask && access.adjacent(bytes))
+  if (access.pattern == LaneAccess::Pattern::Adjacent)
     counters.sectors += (access.at[31] + bytes - 1) / sectorBytes - access.at[0] / sectorBytes + 1;
+  else if (access.pattern == LaneAccess::Pattern::Uniform)
+    ++counters.sectors;
   else
     counters.sectors += distinctSectors(access, lanes);
 }
@@ -67,6 +69,11 @@ void countShared(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t 
   InstrCounters &counters = warp.counters();
   countBytes(counters, lanes, bytes, kind);
   const uint32_t unit = std::max(bytes, bankBytes), perPhase = banks * bankBytes / unit;
+  if (access.pattern != LaneAccess::Pattern::Scattered) { // No conflicts; every phase has its lanes.
+    counters.sharedWavefronts += warpLanes / perPhase;
+    counters.sharedIdeal += warpLanes / perPhase;
+    return;
+  }
   for (uint32_t first = 0; first < warpLanes; first += perPhase) {
     uint64_t units[warpLanes];
     uint32_t count = 0;

@@ -5,6 +5,7 @@
 #include "runtime/device/virtual/exec/MemoryAccess.h"
 #include "runtime/device/virtual/ops/OpcodeTable.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace fusec::virtualgpu {
@@ -18,12 +19,19 @@ AccessKind kindOf(const Instr &instr) { return static_cast<AccessKind>(instr.fla
 
 template <typename M, typename R> void extendElement(const LaneAccess &access, uint32_t offset, bool sign, R *to) {
   using S = std::make_signed_t<M>;
-  for (uint32_t m = access.mask; m; m &= m - 1) {
-    int lane = std::countr_zero(m);
+  auto read = [&](int lane) {
     M value;
     std::memcpy(&value, access.host[lane] + offset, sizeof(M));
-    to[lane] = sign ? static_cast<R>(static_cast<S>(value)) : static_cast<R>(value);
-  }
+    return sign ? static_cast<R>(static_cast<S>(value)) : static_cast<R>(value);
+  };
+  if (access.pattern == LaneAccess::Pattern::Uniform)
+    std::fill_n(to, warpLanes, read(0));
+  else if (access.mask == fullMask)
+    for (int lane = 0; lane < warpLanes; ++lane)
+      to[lane] = read(lane);
+  else
+    for (uint32_t m = access.mask; m; m &= m - 1)
+      to[std::countr_zero(m)] = read(std::countr_zero(m));
 }
 
 template <typename M> void loadElement(Warp &warp, const Instr &instr, const LaneAccess &access, uint32_t element) {
@@ -48,7 +56,8 @@ template <typename M> void runLoad(Warp &warp, const Instr &instr) {
   const uint32_t bytes = static_cast<uint32_t>(sizeof(M)) * instr.count;
   if (!access.resolve(warp, static_cast<Space>(instr.space), bytes, kindOf(instr)))
     return;
-  if (instr.count == 1 && (instr.flags & registerBytes) == sizeof(M) && access.contiguous(bytes)) {
+  if (instr.count == 1 && (instr.flags & registerBytes) == sizeof(M) &&
+      access.pattern == LaneAccess::Pattern::Adjacent) {
     uint32_t slot = warp.program.lists[instr.list];
     if (slot != noSlot)
       std::memcpy(warp.lanes<M>(slot), access.host[0], sizeof(M) * warpLanes);
@@ -67,7 +76,7 @@ template <typename M> void runStore(Warp &warp, const Instr &instr) {
   const uint32_t stride = instr.flags & registerBytes;
   for (uint32_t element = 0; element < instr.count; ++element) {
     const uint8_t *from = warp.lanes<uint8_t>(warp.program.lists[instr.list + element]);
-    if (instr.count == 1 && stride == sizeof(M) && access.contiguous(bytes)) {
+    if (instr.count == 1 && stride == sizeof(M) && access.pattern == LaneAccess::Pattern::Adjacent) {
       std::memcpy(access.host[0], from, sizeof(M) * warpLanes);
       return;
     }
