@@ -226,7 +226,8 @@ bool BlockChecker::globalWord(const Access &access, GlobalCell &cell, uint32_t m
 
 bool BlockChecker::shared(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t bytes, AccessKind kind) {
   const bool reads = readsMemory(kind) && !block.grid.settings.allowUninitialised;
-  const uint8_t looked = reads ? shadowInitialised | shadowInFlight : shadowInFlight;
+  constexpr uint8_t busy = shadowInFlight | shadowBarrier;
+  const uint8_t looked = reads ? shadowInitialised | busy : busy;
   const uint8_t wanted = reads ? shadowInitialised : 0;
   for (uint32_t m = lanes; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
@@ -294,42 +295,6 @@ void BlockChecker::copyEnds(uint32_t thread, uint32_t to, uint32_t bytes) {
   std::memset(sharedFlags.data() + to, shadowInitialised, bytes);
   for (uint32_t word = to / wordBytes; word * wordBytes < to + bytes; ++word)
     sharedWriter[word] = epoch::make(clocks.tick(thread), thread, 15, false);
-}
-
-bool BlockChecker::bulkCopyStarts(Warp &warp, int lane, uint32_t to, uint32_t bytes) {
-  LaneAccess destination(1u << lane);
-  destination.at[lane] = to;
-  if (!shared(warp, destination, destination.mask, bytes, AccessKind::Write))
-    return false;
-  std::memset(sharedFlags.data() + to, shadowInitialised | shadowInFlight, bytes);
-  return true;
-}
-
-void BlockChecker::bulkCopyEnds(uint32_t to, uint32_t bytes) {
-  std::memset(sharedFlags.data() + to, shadowInitialised | shadowAsync, bytes);
-}
-
-void BlockChecker::proxyFence(Warp &warp) {
-  for (uint32_t m = warp.mask; m; m &= m - 1)
-    clocks.proxyFence(warp.firstThread() + static_cast<uint32_t>(std::countr_zero(m)));
-}
-
-bool BlockChecker::asyncRead(Warp &warp, uint32_t at, uint32_t bytes) {
-  LaneAccess source(1);
-  source.at[0] = at;
-  if (!shared(warp, source, source.mask, bytes, AccessKind::Read))
-    return false;
-  for (uint32_t word = at / wordBytes; word * wordBytes < at + bytes; ++word) {
-    const Epoch writer = sharedWriter[word];
-    if (sharedFlags[word * wordBytes] & shadowAsync || clocks.isFenced(epoch::thread(writer), epoch::tick(writer)))
-      continue;
-    warp.fault(FaultKind::AsyncHazard,
-               "wgmma reads shared memory that thread " + std::to_string(epoch::thread(writer)) +
-                   " stored without a fence.proxy.async after it",
-               -1, word * wordBytes);
-    return false;
-  }
-  return true;
 }
 
 // --- local memory ----------------------------------------------------------------------

@@ -40,12 +40,17 @@ public:
   void copyEnds(uint32_t thread, uint32_t to, uint32_t bytes);
   void fence(Warp &warp);
 
-  /// A bulk copy asked for by a lane writes [to, to + bytes) from now on, and is done. False after a fault.
-  bool bulkCopyStarts(Warp &warp, int lane, uint32_t to, uint32_t bytes);
-  void bulkCopyEnds(uint32_t to, uint32_t bytes);
-  /// wgmma of this warp reads [at, at + bytes): stores need a proxy fence besides the barrier. False after a fault.
-  bool asyncRead(Warp &warp, uint32_t at, uint32_t bytes);
+  // --- the asynchronous engine of sm_90 (check/AsyncChecks.cpp) ---
   void proxyFence(Warp &warp);
+  /// A bulk copy starts: its destination is written by the asking lane's thread as far as earlier accesses
+  /// are concerned, and in flight from now on.
+  bool bulkStarts(Warp &warp, int lane, uint32_t to, uint64_t from, uint32_t bytes);
+  /// Its bytes are there, for those who acquire `barrier`.
+  void bulkEnds(uint32_t to, uint32_t bytes, Published &barrier);
+  /// The engine reads 16 bytes of shared memory for a thread of the warp (its lane 0).
+  bool asyncRead(Warp &warp, uint32_t at);
+  /// The 8 bytes of an mbarrier: no thread may touch them while it lives.
+  void barrierLives(uint32_t at, bool lives);
 
   Clocks clocks;
 

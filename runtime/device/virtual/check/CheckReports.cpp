@@ -25,9 +25,13 @@ bool BlockChecker::reportFlags(const Access &access, const uint8_t *flags, const
     const uint8_t flag = flags[i];
     if (flag & shadowInFlight) {
       access.warp.fault(FaultKind::AsyncHazard,
-                        what + " of " + space + " that a cp.async nobody waited for is still writing" +
+                        what + " of " + space + " that a copy nobody waited for is still writing" +
                             block.copies.describe(static_cast<uint32_t>(access.address) + i),
                         access.lane, access.address);
+      return false;
+    }
+    if (flag & shadowBarrier) {
+      access.warp.fault(FaultKind::BarrierMisuse, what + " of an mbarrier that is in use", access.lane, access.address);
       return false;
     }
     if (device && !(flag & shadowValid)) {
@@ -36,8 +40,9 @@ bool BlockChecker::reportFlags(const Access &access, const uint8_t *flags, const
       return false;
     }
     if (!(flag & shadowInitialised) && readsMemory(access.kind)) {
-      access.warp.fault(FaultKind::Uninitialised, what + " of " + space + "; byte " + std::to_string(i) +
-                                                      " was never written" + block.sharedOwner(access.address, device),
+      access.warp.fault(FaultKind::Uninitialised,
+                        what + " of " + space + "; byte " + std::to_string(i) + " was never written" +
+                            block.sharedOwner(access.address, device),
                         access.lane, access.address);
       return false;
     }
@@ -46,6 +51,13 @@ bool BlockChecker::reportFlags(const Access &access, const uint8_t *flags, const
 }
 
 bool BlockChecker::reportRace(const Access &access, Epoch other, uint32_t mask, bool otherWrites) {
+  if (clocks.isAgent(epoch::thread(other))) {
+    access.warp.fault(FaultKind::RaceInBlock,
+                      describe(access.kind, access.bytes) +
+                          " that a bulk copy wrote, without a wait for the mbarrier it reports to",
+                      access.lane, access.address);
+    return false;
+  }
   uint32_t thread = epoch::thread(other);
   for (uint32_t m = mask & epoch::mask(other); m; m &= m - 1) {
     uint32_t candidate = epoch::threadOfByte(other, static_cast<uint32_t>(std::countr_zero(m)));

@@ -7,6 +7,9 @@
 namespace fusec::virtualgpu {
 namespace {
 
+/// The engine's ticks start high, so that no barrier of the block orders them by itself.
+constexpr uint32_t firstAgentTick = epoch::maxTick / 2;
+
 /// Merges `from` into `into`, entry by entry.
 void joinForeign(ForeignClocks &into, const ForeignClocks &from) {
   for (const auto &[serial, clock] : from) {
@@ -36,11 +39,14 @@ void Clocks::reset(uint32_t threads, uint32_t serial) {
   blockSerial = serial;
   floorEpoch = epoch::make(1, 0, 0, false);
   anyFence = false;
-  ticks.assign(threads, 1);
+  agent = threads;
+  ticks.assign(threads + 1, 1);
+  ticks[agent] = firstAgentTick;
+  proxyTicks.assign(threads, 0);
+  proxyKnown.assign(threads, nullptr);
   known.assign(threads, nullptr);
   foreign.assign(threads, nullptr);
-  proxyTicks.assign(threads, 0);
-  fenceTicks.assign(threads, 0);
+  fenceTicks.assign(threads + 1, 0);
   fenceKnown.assign(threads, nullptr);
 }
 
@@ -109,8 +115,12 @@ void Clocks::acquire(uint32_t first, uint32_t lanes, const Published &from) {
 
 /// The ticks of all threads continue from one common value, above which nothing is ordered yet.
 void Clocks::meet(const std::vector<uint32_t> &threads) {
-  uint32_t latest = *std::max_element(ticks.begin(), ticks.end());
+  uint32_t latest = *std::max_element(ticks.begin(), ticks.begin() + agent);
   auto clock = std::make_shared<Clock>(ticks.size(), latest);
+  (*clock)[agent] = 0;
+  for (uint32_t thread : threads)
+    if (known[thread])
+      (*clock)[agent] = std::max((*clock)[agent], (*known[thread])[agent]);
   std::shared_ptr<ForeignClocks> others;
   for (uint32_t thread : threads)
     if (foreign[thread]) {
@@ -129,6 +139,31 @@ void Clocks::meet(const std::vector<uint32_t> &threads) {
       foreign[thread] = others;
   }
   floorEpoch = epoch::make(latest, 0, 0, false);
+}
+
+Epoch Clocks::agentEpoch(uint32_t mask) {
+  if (agent > 0x3ff)
+    return 0; // A block of 1024 threads leaves no number: its bulk copies go unrecorded.
+  advance(agent);
+  return epoch::make(ticks[agent], agent & 0x3ff, mask, false);
+}
+
+void Clocks::publishAgent(Epoch made, Published &into) const {
+  if (made == 0)
+    return;
+  if (into.clock.empty())
+    into.clock.assign(ticks.size(), 0);
+  into.clock[agent] = std::max(into.clock[agent], epoch::tick(made));
+}
+
+void Clocks::proxyFence(uint32_t thread) {
+  proxyTicks[thread] = ticks[thread];
+  proxyKnown[thread] = known[thread];
+  advance(thread);
+}
+
+bool Clocks::proxyKnows(uint32_t thread, uint32_t writer, uint32_t tick) const {
+  return isAgent(writer) || tick <= proxyTicks[writer] || (proxyKnown[thread] && (*proxyKnown[thread])[writer] >= tick);
 }
 
 void Clocks::fence(uint32_t thread) {

@@ -72,14 +72,20 @@ public:
   /// All live threads met at a barrier.
   void meet(const std::vector<uint32_t> &threads);
 
+  /// The asynchronous engine (bulk copies) counts as one more thread, whose accesses nobody knows until
+  /// they are published: a new access of it, and its announcement.
+  Epoch agentEpoch(uint32_t mask);
+  void publishAgent(Epoch made, Published &into) const;
+
+  /// fence.proxy.async: what the thread wrote or knows may be read by the asynchronous engine.
+  void proxyFence(uint32_t thread);
+  /// Whether a plain store of `writer` at `tick` may be read asynchronously on behalf of `thread`.
+  bool proxyKnows(uint32_t thread, uint32_t writer, uint32_t tick) const;
+  /// Whether `thread` stands for the asynchronous engine.
+  bool isAgent(uint32_t thread) const { return thread == agent; }
+
   /// membar / fence: makes what came before it releasable by a relaxed atomic.
   void fence(uint32_t thread);
-  /// fence.proxy.async: what this thread stored before is seen by bulk copies and wgmma.
-  void proxyFence(uint32_t thread) {
-    proxyTicks[thread] = ticks[thread];
-    advance(thread);
-  }
-  bool isFenced(uint32_t thread, uint32_t tick) const { return tick <= proxyTicks[thread]; }
   /// An atomic or strong write at an address; `ordered`: it has release semantics itself.
   void release(uint32_t thread, ReleasedAddress &at, bool ordered);
   bool canRelease() const { return anyFence; }
@@ -91,14 +97,16 @@ private:
   void advance(uint32_t thread);
 
   uint32_t blockSerial = 0;
+  uint32_t agent = 0; ///< Number of the asynchronous engine; past all threads.
   Epoch floorEpoch = 0;
   bool anyFence = false, overflow = false;
   std::vector<uint32_t> ticks;
   std::vector<SharedClock> known;
   std::vector<std::shared_ptr<const ForeignClocks>> foreign;
-  std::vector<uint32_t> proxyTicks; ///< Tick of each thread's last fence.proxy.async; 0: none.
   std::vector<uint32_t> fenceTicks; ///< Tick of each thread's last fence; 0: none.
   std::vector<SharedClock> fenceKnown;
+  std::vector<uint32_t> proxyTicks; ///< Tick of each thread's last fence.proxy.async; 0: none.
+  std::vector<SharedClock> proxyKnown;
 };
 
 } // namespace fusec::virtualgpu

@@ -53,8 +53,12 @@ void Block::run(uint64_t newNumber) {
   }
   if (!grid.faulted() && liveThreads() > 0)
     return reportDeadlock();
-  if (!grid.faulted())
-    bulkCopies.checkEnd(*this);
+  if (!grid.faulted() && checker && bulkCopies.inFlight() > 0) {
+    warps[0]->mask = 1;
+    reportFault(*warps[0], FaultKind::UnfinishedCopies,
+                "the block ends with " + std::to_string(bulkCopies.inFlight()) + " bulk copies nobody waited for", 0,
+                0);
+  }
 }
 
 /// The next warp that can run, in turn or by chance; null when none can.
@@ -90,6 +94,14 @@ std::string Block::sharedOwner(uint64_t at, bool device) const {
       return "; " + std::to_string(at - static_cast<uint64_t>(variable.offset)) + " bytes into '" + variable.name +
              "' of " + std::to_string(variable.bytes) + " bytes";
   return {};
+}
+
+bool Block::checkExit(Warp &warp) {
+  if (!checker || products.inFlight(warp.index) == 0)
+    return true;
+  warp.fault(FaultKind::UnfinishedCopies, "the warp ends with " + std::to_string(products.inFlight(warp.index)) +
+                                              " wgmma products it never waited for");
+  return false;
 }
 
 void Block::reportDeadlock() {

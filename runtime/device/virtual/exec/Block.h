@@ -50,6 +50,8 @@ public:
   uint64_t localStride = 0;
   /// "; 16 bytes into shared variable 'tile' of 1024 bytes", or empty.
   std::string sharedOwner(uint64_t at, bool device) const;
+  /// False, with a fault, when products of an ending warp are in flight.
+  bool checkExit(Warp &warp);
   void reportFault(Warp &warp, FaultKind kind, std::string what, int lane, uint64_t address);
 
 private:

@@ -154,7 +154,7 @@ void Warp::jump(uint32_t taken, uint32_t target) {
 }
 
 void Warp::exit() {
-  if (!block.copies.checkExit(*this) || !block.products.checkExit(*this))
+  if (!block.copies.checkExit(*this) || !block.checkExit(*this))
     return;
   alive &= ~mask;
   active &= ~mask;

@@ -95,7 +95,7 @@ enum ShadowFlag : uint8_t {
   shadowValid = 1,       ///< Part of an allocation.
   shadowInitialised = 2, ///< Written by somebody.
   shadowInFlight = 4,    ///< Shared memory: a copy is writing it.
-  shadowAsync = 8,       ///< Shared memory: written by a bulk copy, which needs no proxy fence.
+  shadowBarrier = 8,     ///< Shared memory: part of a live mbarrier.
 };
 
 } // namespace fusec::virtualgpu

@@ -7,8 +7,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/virtual/check/Clocks.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,20 +23,21 @@ public:
     uint32_t to = 0;   ///< Offset in shared memory.
     uint32_t bytes = 0;
     uint32_t barrier = 0; ///< Offset of the mbarrier.
-    int lane = 0;         ///< Who asked, of which warp.
-    Warp *warp = nullptr;
-    Published before; ///< What came before the request.
+    int lane = 0;         ///< Who asked.
+    bool moved = false;
   };
 
   void reset() { copies.clear(); }
   void issue(Warp &warp, Copy copy);
   /// Completes the copies that report to this mbarrier; true when there were some.
   bool finish(Warp &warp, uint32_t barrier);
-  /// Faults when the block ends before its copies.
-  void checkEnd(Block &block) const;
+  /// Somebody saw the mbarrier's phase complete.
+  void waited(uint32_t barrier);
+  /// Copies nobody waited for.
+  std::size_t inFlight() const { return copies.size(); }
 
 private:
-  void move(const Copy &copy);
+  void move(Warp &warp, Copy &copy);
   std::vector<Copy> copies;
 };
 

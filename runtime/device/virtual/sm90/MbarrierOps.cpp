@@ -1,6 +1,5 @@
 //===- MbarrierOps.cpp - mbarrier, proxy fences, setmaxnreg ------------------===//
 
-#include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/Block.h"
 #include "runtime/device/virtual/exec/InstructionDecoder.h"
 #include "runtime/device/virtual/ops/MemoryOps.h"
@@ -79,12 +78,11 @@ void runSetRegisters(Warp &warp, const Instr &instr) {
                "setmaxnreg to " + std::to_string(registers) + " registers: expected a multiple of 8 from 24 to 256");
 }
 
+void runInitFence(Warp &, const Instr &) {}
 void runProxyFence(Warp &warp, const Instr &) {
   if (warp.block.checker)
     warp.block.checker->proxyFence(warp);
 }
-/// Mbarriers here are known to copies as soon as they are to the thread that asks for one.
-void runInitFence(Warp &, const Instr &) {}
 
 /// The space and the type, which are always the same.
 void takeFixed(InstructionDecoder &d) {
@@ -140,7 +138,7 @@ Status decodeSetRegisters(InstructionDecoder &d) {
 }
 
 template <Handler Run> Status decodeFence(InstructionDecoder &d) {
-  d.take("async");
+  d.takeOne({"async"});
   takeSpace(d);
   takeMemoryHints(d);
   FUSEC_RETURN_IF_ERROR(d.finish());

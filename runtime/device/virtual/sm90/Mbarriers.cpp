@@ -1,7 +1,6 @@
 //===- Mbarriers.cpp - the mbarriers of a block ------------------------------===//
 
 #include "runtime/device/virtual/sm90/Mbarriers.h"
-#include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/Block.h"
 
 namespace fusec::virtualgpu {
@@ -12,17 +11,23 @@ static std::string named(uint32_t at) { return "the mbarrier at shared byte " + 
 
 Mbarriers::Barrier *Mbarriers::find(Warp &warp, int lane, uint32_t at) {
   auto found = barriers.find(at);
-  if (found == barriers.end()) {
-    warp.fault(FaultKind::BarrierMisuse, named(at) + " was not initialised", lane, at);
-    return nullptr;
-  }
-  const Barrier &barrier = found->second;
-  if (warp.block.checker && !warp.block.checker->clocks.knows(warp.firstThread() + static_cast<uint32_t>(lane),
-                                                              barrier.initThread, barrier.initTick)) {
-    warp.fault(FaultKind::BarrierMisuse, named(at) + " is used with no barrier after its initialisation", lane, at);
-    return nullptr;
-  }
-  return &found->second;
+  if (found != barriers.end())
+    return checkInitialised(warp, lane, at, found->second) ? &found->second : nullptr;
+  warp.fault(FaultKind::BarrierMisuse, named(at) + " was not initialised", lane, at);
+  return nullptr;
+}
+
+/// The thread must come after the one that initialised the barrier.
+bool Mbarriers::checkInitialised(Warp &warp, int lane, uint32_t at, const Barrier &barrier) {
+  const BlockChecker *checker = warp.block.checker.get();
+  const uint32_t thread = warp.firstThread() + static_cast<uint32_t>(lane);
+  if (!checker || checker->clocks.knows(thread, barrier.initThread, barrier.initTick))
+    return true;
+  warp.fault(FaultKind::BarrierMisuse,
+             named(at) + " is used with no barrier after its initialisation by thread " +
+                 std::to_string(barrier.initThread),
+             lane, at);
+  return false;
 }
 
 void Mbarriers::init(Warp &warp, int lane, uint32_t at, uint32_t arrivals) {
@@ -35,16 +40,20 @@ void Mbarriers::init(Warp &warp, int lane, uint32_t at, uint32_t arrivals) {
   auto [place, isNew] = barriers.try_emplace(at);
   if (!isNew)
     return warp.fault(FaultKind::BarrierMisuse, named(at) + " is initialised again while it is in use", lane, at);
-  Barrier &barrier = place->second;
-  barrier.expected = barrier.missing = arrivals;
-  barrier.initThread = warp.firstThread() + static_cast<uint32_t>(lane);
-  if (warp.block.checker)
-    barrier.initTick = warp.block.checker->clocks.tick(barrier.initThread);
+  place->second.expected = place->second.missing = arrivals;
+  if (BlockChecker *checker = warp.block.checker.get()) {
+    place->second.initThread = warp.firstThread() + static_cast<uint32_t>(lane);
+    place->second.initTick = checker->clocks.tick(place->second.initThread);
+    checker->barrierLives(at, true);
+  }
 }
 
 void Mbarriers::invalidate(Warp &warp, int lane, uint32_t at) {
-  if (find(warp, lane, at))
-    barriers.erase(at);
+  if (!find(warp, lane, at))
+    return;
+  barriers.erase(at);
+  if (warp.block.checker)
+    warp.block.checker->barrierLives(at, false);
 }
 
 void Mbarriers::completeIfFull(Barrier &barrier) {
@@ -52,7 +61,9 @@ void Mbarriers::completeIfFull(Barrier &barrier) {
     return;
   ++barrier.phase;
   barrier.missing = barrier.expected;
-  barrier.complete = std::move(barrier.arrived);
+  // Phases follow each other, so what is known adds up.
+  if (!barrier.arrived.clock.empty())
+    join(barrier.completed.clock, barrier.arrived.clock);
   barrier.arrived.clear();
 }
 
@@ -64,10 +75,10 @@ void Mbarriers::arrive(Warp &warp, int lane, uint32_t at, uint32_t count, int64_
     return warp.fault(
         FaultKind::BarrierMisuse,
         named(at) + " expects " + std::to_string(barrier->expected) + " arrivals per phase, but more came", lane, at);
-  if (warp.block.checker)
-    warp.block.checker->clocks.publish(warp.firstThread(), 1u << lane, barrier->arrived);
   barrier->bytes += bytes;
   barrier->missing -= count;
+  if (warp.block.checker)
+    warp.block.checker->clocks.publish(warp.firstThread(), 1u << lane, barrier->arrived);
   completeIfFull(*barrier);
 }
 
@@ -76,12 +87,13 @@ void Mbarriers::expect(Warp &warp, int lane, uint32_t at, int64_t bytes) {
     barrier->bytes += bytes;
 }
 
-void Mbarriers::deliver(Warp &warp, int lane, uint32_t at, int64_t bytes, const Published &before) {
-  Barrier *barrier = find(warp, lane, at);
-  if (!barrier)
-    return;
-  if (!before.clock.empty())
-    join(barrier->arrived.clock, before.clock);
+void Mbarriers::deliver(Warp &warp, int lane, uint32_t at, int64_t bytes, uint32_t to) {
+  auto found = barriers.find(at);
+  if (found == barriers.end())
+    return warp.fault(FaultKind::BarrierMisuse, named(at) + " was not initialised", lane, at);
+  Barrier *barrier = &found->second;
+  if (warp.block.checker)
+    warp.block.checker->bulkEnds(to, static_cast<uint32_t>(bytes), barrier->arrived);
   barrier->bytes -= bytes;
   completeIfFull(*barrier);
 }
@@ -89,11 +101,12 @@ void Mbarriers::deliver(Warp &warp, int lane, uint32_t at, int64_t bytes, const 
 bool Mbarriers::isComplete(Warp &warp, int lane, uint32_t at, uint32_t parity) {
   Barrier *barrier = find(warp, lane, at);
   // The phase before the current one is the one of the other parity; before the first, that counts as complete.
-  if (!barrier || (barrier->phase & 1) == (parity & 1))
-    return false;
-  if (warp.block.checker)
-    warp.block.checker->clocks.acquire(warp.firstThread(), 1u << lane, barrier->complete);
-  return true;
+  const bool complete = barrier && (barrier->phase & 1) != (parity & 1);
+  if (complete)
+    warp.block.bulkCopies.waited(at);
+  if (complete && warp.block.checker)
+    warp.block.checker->clocks.acquire(warp.firstThread() + static_cast<uint32_t>(lane), 1, barrier->completed);
+  return complete;
 }
 
 std::string Mbarriers::describe() const {

@@ -1,7 +1,6 @@
 //===- WarpgroupProducts.cpp - wgmma in flight -------------------------------===//
 
 #include "runtime/device/virtual/sm90/WarpgroupProducts.h"
-#include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/Block.h"
 #include "runtime/device/virtual/ops/FloatFormats.h"
 
@@ -44,18 +43,22 @@ void WarpgroupProducts::issue(Warp &warp, Product product) {
   const AsyncPolicy policy = warp.block.grid.settings.asyncPolicy;
   const uint32_t *slots = warp.program.lists.data() + product.list;
   const uint32_t registers = product.columns / 2;
-  bool chained = false;
-  for (const Product &earlier : state.products)
-    chained |= warp.program.lists[earlier.list] == slots[0];
+  bool chained = false, allComputed = true;
+  for (const Product &earlier : state.products) {
+    chained |= !earlier.computed && warp.program.lists[earlier.list] == slots[0];
+    allComputed &= earlier.computed;
+  }
   if (!chained) {
     product.sums.resize(registers * warpLanes);
     for (uint32_t i = 0; i < registers; ++i)
       std::memcpy(&product.sums[i * warpLanes], warp.lanes<float>(slots[i]), sizeof(float) * warpLanes);
   }
   if (policy == AsyncPolicy::AtIssue ||
-      (policy == AsyncPolicy::Random && state.products.empty() && warp.block.random.below(2) == 0))
-    return compute(warp, product);
-  for (uint32_t i = 0; i < registers; ++i)
+      (policy == AsyncPolicy::Random && allComputed && warp.block.random.below(2) == 0)) {
+    product.computed = true;
+    compute(warp, product);
+  }
+  for (uint32_t i = 0; i < registers && !product.computed; ++i)
     std::fill_n(warp.lanes<float>(slots[i]), warpLanes, std::numeric_limits<float>::quiet_NaN());
   state.products.push_back(std::move(product));
 }
@@ -65,29 +68,34 @@ void WarpgroupProducts::commit(Warp &warp) { ++warps[warp.index].committed; }
 void WarpgroupProducts::wait(Warp &warp, uint32_t pending) {
   State &state = warps[warp.index];
   size_t done = 0;
-  while (done < state.products.size() && state.products[done].group + pending < state.committed)
-    compute(warp, state.products[done++]);
+  while (done < state.products.size() && state.products[done].group + pending < state.committed) {
+    const Product &product = state.products[done++];
+    if (!checkOperands(warp, product))
+      return;
+    if (!product.computed)
+      compute(warp, product);
+  }
   state.products.erase(state.products.begin(), state.products.begin() + static_cast<ptrdiff_t>(done));
 }
 
-bool WarpgroupProducts::checkExit(Warp &warp) const {
-  const size_t left = warps[warp.index].products.size();
-  if (left)
-    warp.fault(FaultKind::UnfinishedCopies,
-               "the warp ends with " + std::to_string(left) + " products of wgmma it never waited for");
-  return left == 0;
-}
-
-/// Asks the checker about each unit of 16 bytes of a matrix of `columns` (or rows) by 16 k.
-bool WarpgroupProducts::checkReads(Warp &warp, const MatrixDescriptor &matrix, uint32_t columns, bool kMajor) {
+/// Operands are charged when the product is waited for, whenever it was computed: by then nobody may have
+/// written them unordered.
+bool WarpgroupProducts::checkOperands(Warp &warp, const Product &p) {
   BlockChecker *checker = warp.block.checker.get();
-  for (uint32_t k = 0; checker && k < depth; k += kMajor ? 8 : 1)
-    for (uint32_t n = 0; n < columns; n += kMajor ? 1 : 8) {
-      const uint32_t at = matrix.offset(k, n, kMajor);
-      if (at + 16 <= warp.block.shared.size() && !checker->asyncRead(warp, at, 16))
-        return false;
-    }
-  return true;
+  if (!checker)
+    return true;
+  const uint64_t size = warp.block.shared.size();
+  auto charge = [&](const MatrixDescriptor &matrix, uint32_t first, uint32_t count, bool kMajor) {
+    for (uint32_t k = 0; k < depth; k += kMajor ? 8 : 1)
+      for (uint32_t n = first; n < first + count; n += kMajor ? 1 : 8) {
+        const uint32_t at = matrix.offset(k, n, kMajor) & ~15u;
+        if (at + 16 <= size && !checker->asyncRead(warp, at))
+          return false;
+      }
+    return true;
+  };
+  return charge(p.b, 0, p.columns, p.bKMajor) &&
+         (p.aInRegisters || charge(p.a, warp.index % 4 * rows, rows, p.aKMajor));
 }
 
 static float element(uint16_t bits, bool isHalf) { return isHalf ? toFloat(Half{bits}) : toFloat(Brain{bits}); }
@@ -107,8 +115,6 @@ static bool sharedElement(Warp &warp, uint32_t at, bool isHalf, const char *whic
 }
 
 void WarpgroupProducts::compute(Warp &warp, const Product &p) {
-  if (!checkReads(warp, p.b, p.columns, p.bKMajor))
-    return;
   float a[rows][depth];
   std::vector<float> b(depth * p.columns), sums(rows * p.columns);
   const uint32_t *slots = warp.program.lists.data() + p.list, registers = p.columns / 2;

@@ -39,6 +39,7 @@ public:
     bool keeps = false; ///< D is added to.
     bool negatesA = false, negatesB = false;
     uint32_t group = 0;
+    bool computed = false;
     std::vector<float> sums; ///< D before, where no earlier product in flight makes it.
   };
 
@@ -47,8 +48,8 @@ public:
   void commit(Warp &warp);
   /// Completes all but the last `pending` groups.
   void wait(Warp &warp, uint32_t pending);
-  /// Faults when a warp ends with products in flight.
-  bool checkExit(Warp &warp) const;
+  /// Products nobody waited for.
+  std::size_t inFlight(uint32_t warp) const { return warps[warp].products.size(); }
 
 private:
   struct State {
@@ -56,7 +57,8 @@ private:
     std::vector<Product> products;
   };
   void compute(Warp &warp, const Product &product);
-  bool checkReads(Warp &warp, const MatrixDescriptor &matrix, uint32_t columns, bool kMajor);
+  /// Charges the reads of shared memory now; false after a fault.
+  bool checkOperands(Warp &warp, const Product &product);
   std::vector<State> warps;
 };
 
