@@ -61,6 +61,8 @@ std::string describeRun(const runtime::Generation &generation, const runtime::En
                  static_cast<long long>(options.contextTokens), static_cast<long long>(options.chunkTokens));
   if (!isHost)
     text += describeGraphs(engine.graphStats());
+  for (const std::string &note : executor.notes)
+    text += "note       " + note + "\n";
   for (const runtime::MemoryPlan::Row &row : engine.memory().rows)
     text += format("memory     %-20s %12s\n", row.name.c_str(), formatBytes(row.bytes).c_str());
   text += format("memory     %-20s %12s\n", "total planned", formatBytes(engine.memory().totalBytes()).c_str());

@@ -34,7 +34,7 @@ Result<std::shared_ptr<const CudaDriverApi>> CudaDriverApi::load() {
   if (!handle) {
     const char *reason = dlerror();
     return notFound("no NVIDIA driver: " + api->library + " not found (" + (reason ? reason : "unknown error") +
-                    "); install the driver, or run on the CPU without --device");
+                    "); install the driver, or run on the CPU");
   }
   // These two keep their names in every version; all others depend on them.
   auto version = symbol<CallResult (*)(int *)>(handle, "cuDriverGetVersion");

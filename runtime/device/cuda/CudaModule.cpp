@@ -126,6 +126,7 @@ Status CudaFunction::checkParameters(size_t given) {
 }
 
 Status CudaFunction::prepare(size_t parameters, uint32_t sharedBytes) {
+  std::lock_guard lock(mutex);
   FUSEC_RETURN_IF_ERROR(checkParameters(parameters));
   constexpr uint32_t withoutOptIn = 48 << 10;
   if (sharedBytes <= withoutOptIn || sharedBytes <= allowedSharedBytes)

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -33,6 +34,7 @@ private:
   CudaContext &context;
   Function function;
   std::string kernelName;
+  std::mutex mutex; ///< Several streams launch one kernel; guards what follows.
   bool isChecked = false;
   size_t expectedParameters = 0; ///< Once checked.
   uint32_t allowedSharedBytes = 0;
