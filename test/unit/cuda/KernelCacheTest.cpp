@@ -83,9 +83,17 @@ TEST(KernelCache, WhatIsNoFileIsAMiss) {
 TEST(KernelCache, ReadersBesideWritersSeeWholeEntriesOrNone) {
   test::TemporaryDirectory directory;
   const KernelCache cache(directory.path());
+  auto write = [&] {
+    for (int i = 0; i < 200; ++i)
+      (void)cache.store(key, output).ok();
+  };
+  const pid_t child = fork(); // Another process, before there are threads.
+  if (child == 0) {
+    write();
+    _exit(0);
+  }
   std::atomic<bool> stop = false;
   std::atomic<int> broken = 0, hits = 0;
-  const std::string file = cache.entryPath(key).string();
   std::thread reader([&] {
     while (!stop) {
       if (std::optional<NvrtcOutput> found = cache.find(key))
@@ -94,17 +102,9 @@ TEST(KernelCache, ReadersBesideWritersSeeWholeEntriesOrNone) {
         ++broken;
     }
   });
-  // Two processes with two writers each.
-  const pid_t child = fork();
-  auto write = [&] {
-    for (int i = 0; i < 200; ++i)
-      (void)cache.store(key, output).ok();
-  };
   std::thread first(write), second(write);
   first.join();
   second.join();
-  if (child == 0)
-    _exit(0);
   int status = 1;
   waitpid(child, &status, 0);
   stop = true;
