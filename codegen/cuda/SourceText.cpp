@@ -83,7 +83,7 @@ std::string SourceText::text() const {
 
 std::vector<std::string> SourceText::lines() const {
   std::vector<std::string> result;
-  for (const Line &line : used())
+  for (const Line &line : content)
     result.push_back(line.text);
   return result;
 }

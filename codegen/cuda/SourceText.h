@@ -42,7 +42,7 @@ public:
   void append(const SourceText &other, int levels);
   void blank();
   std::string text() const;
-  /// The lines without indentation.
+  /// All lines without indentation, also declarations that nothing here reads.
   std::vector<std::string> lines() const;
 
 private:
