@@ -180,6 +180,85 @@ template <int P> __device__ int bestToken(const float *scores, int count, void *
   return word == 0 ? -1 : static_cast<int>(0xffffffffu - static_cast<unsigned>(word));
 }
 
+namespace sampling {
+
+/// Weights of one row.
+struct Weighting {
+  float top, temperature;
+  __device__ __forceinline__ Mass operator()(unsigned key) const {
+    return static_cast<Mass>(expf((scoreOf(key) - top) / temperature) * static_cast<float>(oneMass));
+  }
+};
+
+template <int P> __device__ Cut cutTopK(const Block<P> &block, const float *scores, int count, int topK) {
+  Mass ids = 0;
+  Block<P>::each(scores, count, [&](unsigned, int) { ++ids; });
+  ids = block.sum(ids);
+  if (topK <= 0 || static_cast<Mass>(topK) >= ids)
+    return {};
+  return block.cut(scores, count, topK, [](unsigned) { return Mass(1); });
+}
+
+/// The beginning of `kept` that has the share topP of its weight. It ends no later than `kept`: the sums are the same.
+template <int P>
+__device__ Cut cutTopP(const Block<P> &block, const float *scores, int count, Cut kept, float topP, Weighting weight) {
+  if (topP >= 1.0f)
+    return kept;
+  Mass above = 0, ties = 0;
+  Block<P>::each(scores, count, [&](unsigned key, int) {
+    above += key > kept.key ? weight(key) : 0;
+    ties += key == kept.key;
+  });
+  ties = block.sum(ties);
+  ties = ties < kept.ties ? ties : kept.ties;
+  const Mass total = block.sum(above) + (ties ? ties * weight(kept.key) : 0);
+  const Mass wanted = static_cast<Mass>(static_cast<double>(topP) * static_cast<double>(total));
+  return block.cut(scores, count, wanted > 0 ? wanted : 1, weight);
+}
+
+/// Each thread draws from neighbouring ids, so that ids ascend over the threads.
+template <int P> struct Draw {
+  const Block<P> &block;
+  const float *scores;
+  Cut kept;
+  Mass least; ///< Lighter ids are left out.
+  Weighting weight;
+
+  /// 0 for what is not kept; `seen` counts the ids that equal the cut.
+  __device__ Mass massOf(int id, Mass &seen) const {
+    const unsigned key = keyOf(scores[id]);
+    if (key < kept.key || (key == kept.key && seen++ >= kept.ties))
+      return 0;
+    const Mass m = weight(key);
+    return m >= least ? m : 0;
+  }
+  __device__ int operator()(int count, double uniform) const {
+    const int share = (count + P - 1) / P, from = static_cast<int>(threadIdx.x) * share, to = min(from + share, count);
+    Mass ties = 0, mine = 0, all;
+    for (int id = from; id < to; ++id)
+      ties += keyOf(scores[id]) == kept.key;
+    const Mass tiesBefore = block.sumBefore(ties, all);
+    Mass seen = tiesBefore;
+    for (int id = from; id < to; ++id)
+      mine += massOf(id, seen);
+    const Mass before = block.sumBefore(mine, all);
+    const Mass wanted = static_cast<Mass>(uniform * static_cast<double>(all)), target = wanted < all ? wanted : all - 1;
+    if (before <= target && target < before + mine)
+      block.result[0] = find(from, tiesBefore, target - before);
+    __syncthreads();
+    return static_cast<int>(block.result[0]);
+  }
+  /// The id from `from` on at which the running weight exceeds `target`.
+  __device__ int find(int from, Mass seen, Mass target) const {
+    int id = from;
+    for (Mass reached = massOf(id, seen); reached <= target; reached += massOf(id, seen))
+      ++id;
+    return id;
+  }
+};
+
+} // namespace sampling
+
 /// One id at random; `uniform` in [0, 1) is the same in all threads.
 template <int P>
 __device__ int sampleToken(const float *scores, int count, SamplingChoice choice, double uniform, void *shared) {
@@ -188,58 +267,11 @@ __device__ int sampleToken(const float *scores, int count, SamplingChoice choice
   const Mass word = best(block, scores, count);
   if (word == 0)
     return -1;
-  const float top = scoreOf(static_cast<unsigned>(word >> 32));
-  const auto mass = [=](unsigned key) {
-    return static_cast<Mass>(expf((scoreOf(key) - top) / choice.temperature) * static_cast<float>(oneMass));
-  };
-  Cut kept;
-  Mass ids = 0;
-  Block<P>::each(scores, count, [&](unsigned, int) { ++ids; });
-  ids = block.sum(ids);
-  if (choice.topK > 0 && static_cast<Mass>(choice.topK) < ids)
-    kept = block.cut(scores, count, choice.topK, [](unsigned) { return Mass(1); });
-  if (choice.topP < 1.0f) {
-    Mass mine = 0;
-    Block<P>::each(scores, count, [&](unsigned key, int) { mine += key > kept.key ? mass(key) : 0; });
-    Mass ties = 0;
-    Block<P>::each(scores, count, [&](unsigned key, int) { ties += key == kept.key; });
-    ties = block.sum(ties);
-    const Mass total = block.sum(mine) + mass(kept.key) * (kept.ties < ties ? kept.ties : ties);
-    const Mass wanted = static_cast<Mass>(static_cast<double>(choice.topP) * static_cast<double>(total));
-    kept = block.cut(scores, count, wanted > 0 ? wanted : 1, mass);
-  }
-  // Each thread draws from neighbouring ids, so that ids ascend over the threads.
-  const int share = (count + P - 1) / P, from = static_cast<int>(threadIdx.x) * share, to = min(from + share, count);
-  Mass ties = 0, all;
-  for (int id = from; id < to; ++id)
-    ties += keyOf(scores[id]) == kept.key;
-  const Mass tiesBefore = block.sumBefore(ties, all);
+  const Weighting weight{scoreOf(static_cast<unsigned>(word >> 32)), choice.temperature};
+  const Cut topK = cutTopK(block, scores, count, choice.topK);
+  const Cut kept = cutTopP(block, scores, count, topK, choice.topP, weight);
   const Mass least = static_cast<Mass>(choice.minP * static_cast<float>(oneMass));
-  const auto keptMass = [&](int id, Mass &seen) -> Mass {
-    const unsigned key = keyOf(scores[id]);
-    if (key < kept.key || (key == kept.key && seen++ >= kept.ties))
-      return 0;
-    const Mass m = mass(key);
-    return m >= least ? m : 0;
-  };
-  Mass seen = tiesBefore, mine = 0;
-  for (int id = from; id < to; ++id)
-    mine += keptMass(id, seen);
-  Mass before = block.sumBefore(mine, all);
-  Mass target = static_cast<Mass>(uniform * static_cast<double>(all));
-  target = target < all ? target : all - 1;
-  if (before <= target && target < before + mine) {
-    seen = tiesBefore;
-    for (int id = from; id < to; ++id) {
-      before += keptMass(id, seen);
-      if (before > target) {
-        block.result[0] = id;
-        break;
-      }
-    }
-  }
-  __syncthreads();
-  return static_cast<int>(block.result[0]);
+  return Draw<P>{block, scores, kept, least, weight}(count, uniform);
 }
 
 } // namespace fusec

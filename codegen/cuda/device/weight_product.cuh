@@ -227,70 +227,88 @@ template <int Tokens, int Chunks, int Warps> struct TokenStage {
   }
 };
 
-template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight, class X>
-__device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, MmaLanes<Warps>>>
-weightProductTiled(const Weights<Count, Weight> &weights, int firstRow, X x, void *scratch) {
+/// What a warp of the tiled form holds.
+template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight> struct TiledProduct {
   static_assert(Rows % (16 * Warps) == 0 && SliceColumns % 32 == 0, "whole blocks of rows, whole chunks of k");
   static_assert(Tokens % 8 == 0, "tokens come in eights");
-  constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32;
-  constexpr int blocks = Rows / 16 / Warps, tokenBlocks = Tokens / 8, sums = Count * blocks * tokenBlocks * 4;
-  constexpr int step = stageChunks<SliceColumns, sums>, stageBlocks = step * tokenBlocks;
-  uint4 *stages = static_cast<uint4 *>(scratch);
-  int lane = threadIdx.x & 31, firstBlock = firstRow / 16 + warpIndex() * blocks;
+  using Sums = Products<Count, Tile<float, Tokens, Rows, MmaLanes<Warps>>>;
+  static constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32;
+  static constexpr int blocks = Rows / 16 / Warps, tokenBlocks = Tokens / 8;
+  static constexpr int step = stageChunks<SliceColumns, Count * blocks * tokenBlocks * 4>;
 
-  Products<Count, Tile<float, Tokens, Rows, MmaLanes<Warps>>> total{}, part{};
-  TokenStage<Tokens, step, Warps> incoming{};
+  const Weights<Count, Weight> &weights;
+  int firstBlock;
   typename Weight::Raw raw[step][Count][blocks];
-  auto fetch = [&](int slot, int chunk) {
+  Sums total{}, part{};
+
+  __device__ __forceinline__ void load(int slot, int chunk) {
 #pragma unroll
     for (int w = 0; w < Count; ++w)
 #pragma unroll
       for (int p = 0; p < blocks; ++p)
         raw[slot][w][p] = weights.w[w].load(firstBlock + p, min(chunk, chunks - 1));
-  };
-  incoming.fetch(x, 0, chunks);
+  }
+
+  /// part += the chunk in `slot` times its tokens; the slot's next chunk is asked for before.
+  __device__ __forceinline__ void multiply(int slot, int nextChunk, const uint4 *tokens) {
+    WeightFragment a[Count][blocks];
 #pragma unroll
-  for (int c = 0; c < step; ++c)
-    fetch(c, c);
-#pragma unroll 1
-  for (int first = 0, stage = 0; first < chunks; first += step, stage ^= 1) {
-    uint4 *tokens = stages + stage * stageBlocks * 32;
-    incoming.store(tokens);
-    __syncthreads(); // the stage is complete, and nobody reads the other one any more
-    incoming.fetch(x, first + step, chunks);
+    for (int w = 0; w < Count; ++w)
 #pragma unroll
-    for (int c = 0; c < step; ++c) {
-      if (chunks % step != 0 && first + c >= chunks)
-        break;
-      WeightFragment a[Count][blocks];
+      for (int p = 0; p < blocks; ++p)
+        a[w][p] = Weight::decode(raw[slot][w][p]);
+    load(slot, nextChunk);
+#pragma unroll
+    for (int j = 0; j < tokenBlocks; ++j) {
+      const uint4 v = tokens[j * 32 + threadIdx.x % 32];
+      const Operands8 b{{v.x, v.y, v.z, v.w}};
 #pragma unroll
       for (int w = 0; w < Count; ++w)
 #pragma unroll
         for (int p = 0; p < blocks; ++p)
-          a[w][p] = Weight::decode(raw[c][w][p]);
-      fetch(c, first + step + c);
-#pragma unroll
-      for (int j = 0; j < tokenBlocks; ++j) {
-        uint4 v = tokens[(c * tokenBlocks + j) * 32 + lane];
-        Operands8 b{{v.x, v.y, v.z, v.w}};
-#pragma unroll
-        for (int w = 0; w < Count; ++w)
-#pragma unroll
-          for (int p = 0; p < blocks; ++p)
-            mmaChunk<typename Weight::OperandType>(part.tile[w].r + (p * tokenBlocks + j) * 4, a[w][p], b);
-      }
-    }
-    if ((first + step) % sliceChunks == 0 || first + step >= chunks) {
-#pragma unroll
-      for (int w = 0; w < Count; ++w)
-#pragma unroll
-        for (int i = 0; i < part.tile[w].count; ++i) {
-          total.tile[w].r[i] += part.tile[w].r[i];
-          part.tile[w].r[i] = 0.0f;
-        }
+          mmaChunk<typename Weight::OperandType>(part.tile[w].r + (p * tokenBlocks + j) * 4, a[w][p], b);
     }
   }
-  return total;
+
+  __device__ __forceinline__ void endSlice() {
+#pragma unroll
+    for (int w = 0; w < Count; ++w)
+#pragma unroll
+      for (int i = 0; i < part.tile[w].count; ++i) {
+        total.tile[w].r[i] += part.tile[w].r[i];
+        part.tile[w].r[i] = 0.0f;
+      }
+  }
+
+  template <class X> __device__ __forceinline__ void run(X x, uint4 *stages) {
+    TokenStage<Tokens, step, Warps> incoming{};
+    incoming.fetch(x, 0, chunks);
+#pragma unroll
+    for (int c = 0; c < step; ++c)
+      load(c, c);
+#pragma unroll 1
+    for (int first = 0, stage = 0; first < chunks; first += step, stage ^= 1) {
+      uint4 *const tokens = stages + stage * step * tokenBlocks * 32;
+      incoming.store(tokens);
+      __syncthreads(); // the stage is complete, and nobody reads the other one any more
+      incoming.fetch(x, first + step, chunks);
+#pragma unroll
+      for (int c = 0; c < step; ++c)
+        if (chunks % step == 0 || first + c < chunks)
+          multiply(c, first + step + c, tokens + c * tokenBlocks * 32);
+      if ((first + step) % sliceChunks == 0 || first + step >= chunks)
+        endSlice();
+    }
+  }
+};
+
+template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class Weight, class X>
+__device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, MmaLanes<Warps>>>
+weightProductTiled(const Weights<Count, Weight> &weights, int firstRow, X x, void *scratch) {
+  TiledProduct<Tokens, Rows, SliceColumns, Warps, Count, Weight> product{
+      weights, firstRow / 16 + warpIndex() * (Rows / 16 / Warps)};
+  product.run(x, static_cast<uint4 *>(scratch));
+  return product.total;
 }
 
 template <int Tokens, int Rows, int SliceColumns, int Warps, class Weight, class X>

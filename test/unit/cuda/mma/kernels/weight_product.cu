@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 2)
     tiled(const unsigned char *w, const float *x, float *y, const long long *sizes) {
   extern __shared__ __align__(128) unsigned char shared[];
   const Place<32, 128> place(sizes);
