@@ -44,8 +44,6 @@ void KernelPrinter::emitDotOperand(Value operand, bool isLeft, Type rounded, std
 }
 
 void KernelPrinter::emitDot(DotOp op) {
-  if (emitMma(op))
-    return;
   emitLocation(*op);
   Type rounded = op.getOperandType().value_or(Type());
   std::string sum;

@@ -21,6 +21,13 @@ static std::string typeText(Attribute type) {
   return text;
 }
 
+std::string formatName(StorageType storage) {
+  static constexpr StringRef formats[] = {"float", "Half", "Bfloat", "Q4_0", "Q4_1", "Q5_0",
+                                          "Q5_1",  "Q8_0", "Q4_K",   "Q5_K", "Q6_K"};
+  static_assert(std::size(formats) == std::size(storageTypes), "each storage type needs a name in panel.cuh");
+  return formats[static_cast<int>(storage)].str();
+}
+
 /// "[T, 576] f32", "[960, 576] q4_1 panels".
 static std::string describe(BufferType type) {
   std::string text;
@@ -84,11 +91,11 @@ void KernelPrinter::printHeader(SourceText &text) {
   }
   if (rowTiles) {
     std::string used = rowTiles->paddedRows() > rowTiles->rows ? ", " + std::to_string(rowTiles->rows) + " in use" : "";
-    text.line("// Tiles      " + std::to_string(rowTiles->paddedRows()) + " rows" + used + ", 16 in the mma accumulators of " +
-              (rowTiles->warps == 1 ? "one warp" : "each warp"));
+    text.line("// Tiles      " + std::to_string(rowTiles->paddedRows()) + " rows" + used +
+              ", 16 in the mma accumulators of " + (rowTiles->warps == 1 ? "one warp" : "each warp"));
   }
-  if (int64_t bytes = stagedBytes() + scratchBytes + 2 * exchangeBytes)
-    text.line("// Shared     " + std::to_string(bytes) + " bytes");
+  if (sharedBytes() > 0)
+    text.line("// Shared     " + std::to_string(sharedBytes()) + " bytes");
   text.line("//===----------------------------------------------------------------------===//");
 }
 
@@ -129,18 +136,21 @@ void KernelPrinter::printPrologue(SourceText &text) {
   for (auto &[value, buffer] : buffers) {
     if (buffer.isScratch || buffer.type.getLayout() != Layout::Panel)
       continue;
-    static constexpr StringRef formats[] = {"float", "Half", "Bfloat", "Q4_0", "Q4_1", "Q5_0",
-                                            "Q5_1",  "Q8_0", "Q4_K",   "Q5_K", "Q6_K"};
-    static_assert(std::size(formats) == std::size(storageTypes), "each storage type needs a name in panel.cuh");
-    text.line("const Panel<" + formats[static_cast<int>(*buffer.type.getStorage())].str() + ", " +
-              std::to_string(buffer.type.getDims()[1].size) + "> " + buffer.name + "(" + buffer.name + "Packed);");
+    if (auto weight = weightMatrices.find(value); weight != weightMatrices.end())
+      text.line("const " + weight->second);
+    else
+      text.line("const Panel<" + formatName(*buffer.type.getStorage()) + ", " +
+                std::to_string(buffer.type.getDims()[1].size) + "> " + buffer.name + "(" + buffer.name + "Packed);");
   }
-  int64_t at = stagedBytes();
-  if (at + scratchBytes + exchangeBytes == 0)
+  if (sharedBytes() == 0)
     return;
-  text.line("extern __shared__ __align__(" + std::string(at ? "1024" : "16") + ") unsigned char shared[];");
+  int64_t at = stagedBytes() + productBytes; // a kernel has one of the two
+  std::string alignment = stagedBytes() ? "1024" : productBytes ? "128" : "16";
+  text.line("extern __shared__ __align__(" + alignment + ") unsigned char shared[];");
   if (rowTiles)
     printStages(text);
+  if (productBytes)
+    text.line("void *const products = shared; // " + std::to_string(productBytes) + " bytes");
   for (auto &[value, buffer] : buffers) {
     if (!buffer.isScratch)
       continue;

@@ -6,7 +6,7 @@
 // into every lambda that reads them.
 //
 //===----------------------------------------------------------------------===//
-#include "codegen/cuda/KernelPrinter.h"
+#include "codegen/cuda/MapCluster.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -32,12 +32,9 @@ std::string KernelPrinter::tileType(Value value) {
 // What belongs together
 //===----------------------------------------------------------------------===//
 
-/// Values that are written again wherever they are read.
-static bool isFree(Operation *op) {
-  return isa<vector::BroadcastOp, vector::ShapeCastOp, IndexOp, arith::ConstantOp>(op);
-}
+bool isFree(Operation *op) { return isa<vector::BroadcastOp, vector::ShapeCastOp, IndexOp, arith::ConstantOp>(op); }
 
-static bool isElementwise(Operation *op) {
+bool isElementwise(Operation *op) {
   return op->getNumResults() == 1 && isa<VectorType>(op->getResult(0).getType()) && op->getNumRegions() == 0 &&
          (isFree(op) || isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
 }
@@ -67,20 +64,17 @@ void KernelPrinter::findClusters(Block &block) {
 // One lambda
 //===----------------------------------------------------------------------===//
 
-/// A lambda under construction.
-struct KernelPrinter::Cluster {
-  TileShape shape;
-  LambdaText lambda;
-  std::vector<std::string> tiles;     ///< Arguments of the map, one per parameter of the lambda.
-  llvm::DenseMap<Value, CExpr> known; ///< Ops of the chain.
-  bool usesPlace = false;             ///< Names row or col.
-};
-
 static std::string tableText(DenseElementsAttr dense, llvm::function_ref<std::string(Attribute)> literal) {
   std::vector<std::string> elements;
   for (Attribute value : dense.getValues<Attribute>())
     elements.push_back(literal(value));
   return "{" + llvm::join(elements, ", ") + "}";
+}
+
+CExpr KernelPrinter::index(Cluster &c, IndexOp op, bool row, bool col) {
+  bool alongLanes = static_cast<int64_t>(op.getDim()) == cast<VectorType>(op.getType()).getRank() - 1;
+  IndexExpr at = index(op.getBase()).plus(alongLanes ? c.colIndex(col) : c.rowIndex(row));
+  return wideIndices ? CExpr{"static_cast<int>(" + at.text() + ")"} : at.expr();
 }
 
 /// The element of `value` that goes with the lambda's element; `row` and `col` say whether it varies along them.
@@ -93,10 +87,6 @@ CExpr KernelPrinter::inCluster(Cluster &c, Value value, bool row, bool col) {
   row &= shape.rows > 1;
   col &= shape.lanes > 1;
   Operation *op = value.getDefiningOp();
-  auto place = [&](bool varies, const char *name) {
-    c.usesPlace |= varies;
-    return varies ? std::string(name) : std::string("0");
-  };
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op)) {
     auto dense = cast<DenseElementsAttr>(constant.getValue());
     Type type = dense.getElementType();
@@ -105,25 +95,18 @@ CExpr KernelPrinter::inCluster(Cluster &c, Value value, bool row, bool col) {
     std::string table = fresh("table");
     c.lambda.statements.push_back("constexpr " + cType(type) + " " + table +
                                   "[] = " + tableText(dense, [&](Attribute a) { return literal(type, a).text; }) + ";");
-    IndexExpr at = IndexExpr::variable({place(row, "row")}).times(shape.lanes);
-    if (!row)
-      at = IndexExpr::constant(0);
-    if (col)
-      at = at.plus(IndexExpr::variable({place(col, "col")}));
+    IndexExpr at = c.rowIndex(row).times(shape.lanes).plus(c.colIndex(col));
     return {table + "[" + at.text() + "]"};
   }
-  if (auto index = dyn_cast_or_null<IndexOp>(op)) {
-    auto type = cast<VectorType>(index.getType());
-    bool alongLanes = static_cast<int64_t>(index.getDim()) == type.getRank() - 1;
-    IndexExpr at = this->index(index.getBase());
-    if (alongLanes ? col : row)
-      at = at.plus(IndexExpr::variable({alongLanes ? place(col, "col") : place(row, "row")}));
-    return wideIndices ? CExpr{"static_cast<int>(" + at.text() + ")"} : at.expr();
-  }
+  if (auto index = dyn_cast_or_null<IndexOp>(op))
+    return this->index(c, index, row, col);
   if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op))
     return inCluster(c, broadcast.getSource(), row, col);
   if (auto cast = dyn_cast_or_null<vector::ShapeCastOp>(op); cast && shapeOf(cast.getSource().getType()) == shape)
     return inCluster(c, cast.getSource(), row, col);
+  bool isElsewhere = sharedRows.count(value) && layouts.of(value).name != c.layout->name;
+  if (c.isElement || writtenOut.contains(value) || isElsewhere)
+    return elementOf(c, value, row, col);
   std::string tile = tileName(value);
   auto at = llvm::find(c.tiles, tile);
   if (at == c.tiles.end()) {
@@ -168,15 +151,14 @@ static std::vector<std::string> takeCommonConditions(llvm::MapVector<Operation *
 /// The whole tree as a function of (row, col), loads included. Rows that do not exist, by `limit` or because no load
 /// finds them in its buffer, are zero: nothing reads them.
 LambdaText KernelPrinter::treeText(const OperandTree &tree, const std::string &limit) {
-  Cluster c;
-  c.shape = {tree.rows, tree.columns};
+  Cluster c({tree.rows, tree.columns}, layouts.lanes());
   llvm::MapVector<Operation *, MemoryPlace> loads;
   Value root = tree.root;
   for (Operation &op : *root.getParentBlock())
     if (auto load = dyn_cast<LoadOp>(op); load && tree.ops.contains(load)) {
       MemoryAccess a = access(load);
       a.rows.reset(); // the caller's
-      loads.insert({load, place(a, laneIndex("row", tree.rows), laneIndex("col", tree.columns), false)});
+      loads.insert({load, place(a, laneIndex("row", tree.rows), laneIndex("col", tree.columns), Purpose::Load)});
     }
   std::vector<std::string> missing = takeCommonConditions(loads);
   if (!limit.empty())
@@ -223,7 +205,8 @@ std::string KernelPrinter::overwrites(const Cluster &c, Operation &root) {
 std::string KernelPrinter::assignsTo(Operation &root) {
   auto loop = dyn_cast<scf::ForOp>(root.getParentOp());
   Operation *last = &root; // what is added to it on the way, is added in place
-  if (auto dot = root.hasOneUse() ? dyn_cast<DotOp>(*root.user_begin()) : DotOp(); dot && dot.getAcc() == root.getResult(0))
+  if (auto dot = root.hasOneUse() ? dyn_cast<DotOp>(*root.user_begin()) : DotOp();
+      dot && dot.getAcc() == root.getResult(0))
     last = dot;
   auto yield = last->hasOneUse() ? dyn_cast<scf::YieldOp>(*last->user_begin()) : scf::YieldOp();
   if (!loop || !yield || yield->getBlock() != root.getBlock() || yield->getBlock() != loop.getBody())
@@ -248,8 +231,7 @@ void KernelPrinter::emitMap(Operation &root) {
     fail(&root, "changes rows and lanes");
     return;
   }
-  Cluster c;
-  c.shape = shapeOf(root.getResult(0).getType());
+  Cluster c(shapeOf(root.getResult(0).getType()), layouts.of(root.getResult(0)));
   for (Operation &op : *root.getBlock()) {
     if (isFree(&op) || clusterRoot.lookup(&op) != &root)
       continue;
@@ -308,8 +290,7 @@ std::string KernelPrinter::tileName(Value value, const TileLayout &layout) {
     return "splat<" + cType(type) + ", " + shapeText(shapeOf(value.getType()), layout) + ">(" +
            literal(type, dense.getSplatValue<Attribute>()).text + ")";
   }
-  Cluster c;
-  c.shape = shapeOf(value.getType());
+  Cluster c(shapeOf(value.getType()), layout);
   c.lambda.result = inCluster(c, value, true, true).text;
   c.lambda.parameters = {"int row", "int col"};
   std::string name = fresh("constants");

@@ -70,7 +70,7 @@ static std::string condition(const IndexExpr &index, const Dim &dim, const Index
 }
 
 /// The index along one lane dimension, with its range.
-IndexExpr KernelPrinter::laneIndex(const std::string &name, int64_t extent) {
+IndexExpr laneIndex(const std::string &name, int64_t extent) {
   if (extent == 1)
     return IndexExpr::constant(0);
   IndexExpr v = IndexExpr::variable({name});
@@ -80,8 +80,11 @@ IndexExpr KernelPrinter::laneIndex(const std::string &name, int64_t extent) {
   return v;
 }
 
-MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, bool isStore) {
-  SmallVector<IndexExpr> dims = a.indices, at;
+MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, Purpose purpose) {
+  bool isStore = purpose == Purpose::Store;
+  SmallVector<IndexExpr> first = a.indices, dims = a.indices, at; // first: of row 0
+  if (a.rank >= 1)
+    first.back() = first.back().plus(col);
   if (a.rank >= 2)
     dims[dims.size() - 2] = dims[dims.size() - 2].plus(row);
   if (a.rank >= 1)
@@ -102,6 +105,11 @@ MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, co
     std::string needed = isLookedUp ? "" : condition(*index, dim, extent(dim));
     if (needed.empty())
       continue;
+    std::optional<IndexExpr> ofFirst = IndexExpr::evaluate(expr, first);
+    if (purpose == Purpose::LoadClamped && ofFirst && isNonNegative(*index) && isBelow(*ofFirst, dim)) {
+      at.back() = IndexExpr::smaller(*index, extent(dim, 1));
+      continue;
+    }
     (index->perLane ? result.perLane : result.uniform).push_back(needed);
     at.back().min = std::max<int64_t>(0, at.back().min.value_or(0)); // where the condition holds
   }
@@ -110,7 +118,7 @@ MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, co
   else if (a.buffer.type.isPaged())
     result.element = pagedElement(a, at, isStore);
   else
-    result.element = rowsElement(a, at);
+    result.element = {a.buffer.name + "[" + (result.offset = rowsOffset(a, at)).text() + "]"};
   return result;
 }
 
@@ -118,8 +126,8 @@ MemoryPlace KernelPrinter::place(const MemoryAccess &a, const IndexExpr &row, co
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// `x[(token * 9 + head) * 64 + col]`.
-CExpr KernelPrinter::rowsElement(const MemoryAccess &a, ArrayRef<IndexExpr> at) {
+/// `(token * 9 + head) * 64 + col`.
+IndexExpr KernelPrinter::rowsOffset(const MemoryAccess &a, ArrayRef<IndexExpr> at) {
   ArrayRef<Dim> dims = a.buffer.type.getDims();
   constexpr double most = 1 << 20, limit = 1u << 31; // what a size may reach, and an int
   double elements = 1;
@@ -135,7 +143,7 @@ CExpr KernelPrinter::rowsElement(const MemoryAccess &a, ArrayRef<IndexExpr> at) 
       term = IndexExpr::variable({"static_cast<long long>(" + index.text() + ")"});
     offset = offset.plus(term);
   }
-  return {a.buffer.name + "[" + offset.text() + "]"};
+  return offset;
 }
 
 /// `weights.value<16>(column + col, k, step)`: the run of k from an aligned start is said as such.
@@ -225,7 +233,7 @@ std::string KernelPrinter::guarded(const MemoryPlace &place, Type element) {
 
 LambdaText KernelPrinter::loadText(const MemoryAccess &a, const std::string &row, const std::string &col,
                                    TileShape shape) {
-  MemoryPlace at = place(a, laneIndex(row, shape.rows), laneIndex(col, shape.lanes), false);
+  MemoryPlace at = place(a, laneIndex(row, shape.rows), laneIndex(col, shape.lanes), Purpose::Load);
   if (rowTiles && !a.rows && a.rank == 2 && shape.rows == rowTiles->rows && shape.rows < rowTiles->paddedRows())
     at.perLane.insert(at.perLane.begin(), row + " < " + std::to_string(shape.rows));
   LambdaText lambda;
@@ -249,7 +257,7 @@ void KernelPrinter::emitLoad(LoadOp op) {
   std::string element = cType(a.element), name = fresh(nameFor(op));
   if (!isTile(op)) {
     IndexExpr zero = IndexExpr::constant(0);
-    std::string text = guarded(place(a, zero, zero, false), a.element);
+    std::string text = guarded(place(a, zero, zero, Purpose::Load), a.element);
     out->declare(name, "const " + element + " " + name + " = " + text + ";");
     return bind(op, {name});
   }
@@ -258,7 +266,8 @@ void KernelPrinter::emitLoad(LoadOp op) {
   bool isCarried = user && isa<scf::ForOp, DotOp>(user);
   if (isCarried)
     variables.insert(name);
-  out->call((isCarried ? "auto " : "const auto ") + name + " = load<" + element + ", " + shapeText(own, layouts.of(op)) + ">(",
+  out->call((isCarried ? "auto " : "const auto ") + name + " = load<" + element + ", " +
+                shapeText(own, layouts.of(op)) + ">(",
             {lambda}, ");");
   bind(op, {name});
 }
@@ -282,7 +291,7 @@ void KernelPrinter::emitStore(StoreOp op) {
   SourceText inner(out->currentDepth() + 1);
   SourceText *outside = std::exchange(out, &inner);
   size_t lookups = pageLookups.size();
-  MemoryPlace at = place(a, laneIndex("row", own.rows), laneIndex("col", own.lanes), true);
+  MemoryPlace at = place(a, laneIndex("row", own.rows), laneIndex("col", own.lanes), Purpose::Store);
   std::string assignment = at.element.text + " = " + value + ";";
   if (isScalar) {
     at.uniform.insert(at.uniform.begin(), "threadIdx.x == 0");

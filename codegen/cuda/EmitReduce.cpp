@@ -75,8 +75,7 @@ void KernelPrinter::emitReduce(ReduceOp op) {
   std::string name = fresh(isSingle ? nameFor(op.getResult(0)) : "folded");
   std::string tiles = ", " + llvm::join(inputs, ", ") + ")";
   if (isSingle && isScalar) {
-    out->call("const " + cType(op.getResult(0).getType()) + " " + name + " = scalar(" + call, {combine},
-              tiles + ");");
+    out->call("const " + cType(op.getResult(0).getType()) + " " + name + " = scalar(" + call, {combine}, tiles + ");");
     return bind(op.getResult(0), {name});
   }
   out->call("const auto " + name + " = " + call, {combine}, tiles + ";");

@@ -225,8 +225,7 @@ void KernelPrinter::emitStaged(const OperandTree &tree) {
     LambdaText lambda = unitText(load, isCopy);
     return out->call((isCopy ? "fillAsync<" : "fill<") + threadCount + ">(" + target, {lambda}, ");");
   }
-  LambdaText lambda =
-      treeText(tree, load && load.getRows() ? index(load.getRows()).expr().in(Binding::Shift) : "");
+  LambdaText lambda = treeText(tree, load && load.getRows() ? index(load.getRows()).expr().in(Binding::Shift) : "");
   out->call("fillEach<" + cType(rowTiles->operand) + ", " + threadCount + ">(" + target, {lambda}, ");");
 }
 
@@ -269,18 +268,19 @@ LambdaText KernelPrinter::unitText(LoadOp op, bool &isCopy) {
     v.perLane = true;
     return v;
   };
-  MemoryPlace at = place(a, along("row", shape.rows, 1), along("col", shape.lanes, unit), false);
+  MemoryPlace at = place(a, along("row", shape.rows, 1), along("col", shape.lanes, unit), Purpose::Load);
   std::vector<std::string> conditions = at.uniform;
   llvm::append_range(conditions, at.perLane);
   std::string address = "&" + at.element.text;
-  std::string text = isCopy              ? address
-                     : stored == "float" ? "toOperands<" + operand + ">(loadFloats8(" + address + "))"
-                                         : "toOperands<" + operand + ">(toFloats<" + stored + ">(loadOperands8(" + address + ")))";
+  std::string text = isCopy ? address
+                     : stored == "float"
+                         ? "toOperands<" + operand + ">(loadFloats8(" + address + "))"
+                         : "toOperands<" + operand + ">(toFloats<" + stored + ">(loadOperands8(" + address + ")))";
   LambdaText lambda;
   lambda.parameters = {"int row", "int col"};
-  lambda.result = conditions.empty() ? text
-                                     : llvm::join(conditions, " && ") + " ? " + text + " : " +
-                                           (isCopy ? "nullptr" : "Operands8{}");
+  lambda.result = conditions.empty()
+                      ? text
+                      : llvm::join(conditions, " && ") + " ? " + text + " : " + (isCopy ? "nullptr" : "Operands8{}");
   return lambda;
 }
 
@@ -300,7 +300,8 @@ void KernelPrinter::emitRowsDot(DotOp op) {
     variables.insert(sum);
   }
   const std::string operand = cType(rowTiles->operand);
-  std::string left = op.getLhs() == rowTiles->query.root ? "query" : "asRows<" + operand + ">(" + tileName(op.getLhs()) + ")";
+  std::string left =
+      op.getLhs() == rowTiles->query.root ? "query" : "asRows<" + operand + ">(" + tileName(op.getLhs()) + ")";
   out->line((rowTiles->isWarpgroup ? "dotWarpgroup<" : "dot<") + operand + ">(" + sum + ", " + left + ", " +
             rowTiles->stagedAs(op.getRhs())->name + "Of(stage));");
   bind(op, {sum});

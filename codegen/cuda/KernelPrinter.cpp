@@ -62,7 +62,7 @@ Result<CudaKernelText> KernelPrinter::print() {
   result.entry = kernel.getSymName().str();
   result.threads = threads;
   result.text = assemble();
-  result.sharedBytes = stagedBytes() + scratchBytes + 2 * exchangeBytes;
+  result.sharedBytes = sharedBytes();
   if (result.sharedBytes > options.sharedBytesPerBlock)
     return resourceExhausted("kernel '" + result.entry + "' needs " + std::to_string(result.sharedBytes) +
                              " bytes of shared memory, a block of the target has " +
@@ -105,7 +105,7 @@ std::string KernelPrinter::family() {
 std::string KernelPrinter::assemble() {
   SourceText text;
   printHeader(text);
-  text.line("#include \"tile.cuh\"");
+  text.line(productBytes ? "#include \"weight_product.cuh\"" : "#include \"tile.cuh\"");
   if (rowTiles)
     text.line(rowTiles->isWarpgroup ? "#include \"mma_rows_warpgroup.cuh\"" : "#include \"mma_rows.cuh\"");
   text.blank();
@@ -138,7 +138,8 @@ void KernelPrinter::emitBlock(Block &block) {
       return;
     if (barriers.contains(&op))
       out->line("barrier<L>();");
-    emitOp(op);
+    if (op.getNumResults() != 1 || !writtenOut.contains(op.getResult(0)))
+      emitOp(op);
   }
   // Names and looked up pages end with their C++ block.
   pageLookups.resize(lookups);
@@ -235,7 +236,7 @@ std::string KernelPrinter::carry(Value init, Value result, Block *block) {
 }
 
 void KernelPrinter::emitFor(scf::ForOp op) {
-  if (emitSpread(op))
+  if (emitProduct(op))
     return;
   if (rowTiles)
     hoistLoads(op);

@@ -12,7 +12,9 @@
 //   EmitLayout.cpp     layouts of tiles
 //   EmitMap.cpp        elementwise chains on tiles
 //   EmitMemory.cpp     tile.load and tile.store through affine maps
-//   EmitDot.cpp        tile.dot on the SIMT units; EmitMma.cpp on tensor cores
+//   EmitElement.cpp    one element of a tile as an expression of its place
+//   EmitDot.cpp        tile.dot in registers
+//   EmitProduct.cpp    whole loops over k as one call
 //   EmitRows.cpp       derived loops on tensor cores (RowTiles.h)
 //   EmitReduce.cpp     tile.reduce
 //
@@ -60,9 +62,20 @@ struct MemoryAccess {
 /// One element of an access.
 struct MemoryPlace {
   CExpr element;                    ///< "x[token * 576 + col]", what is stored there.
+  IndexExpr offset;                 ///< "token * 576 + col", of buffers of plain rows.
   std::vector<std::string> uniform; ///< Conditions for the place to exist that are the same for all lanes,
   std::vector<std::string> perLane; ///< and those that are not.
 };
+
+/// The index along one dimension of a tile, with its range.
+IndexExpr laneIndex(const std::string &name, int64_t extent);
+
+/// What panel.cuh calls a storage type: "Q4_1".
+std::string formatName(StorageType storage);
+
+/// What a place is for: a lane outside a buffer reads nothing, is not stored, or (tiles of rows some of which are past
+/// the last one, and unused) reads the last row.
+enum class Purpose { Load, Store, LoadClamped };
 
 /// One axis of the grid.
 struct GridAxis {
@@ -71,6 +84,8 @@ struct GridAxis {
   int64_t tile = 1;
   bool isUsed = false;
 };
+
+struct SlicedProduct; // SlicedProduct.h
 
 class KernelPrinter {
 public:
@@ -134,6 +149,7 @@ private:
   void findClusters(mlir::Block &block);
   void emitMap(mlir::Operation &root);
   struct Cluster;
+  CExpr index(Cluster &cluster, tile::IndexOp op, bool row, bool col);
   CExpr inCluster(Cluster &cluster, mlir::Value value, bool row, bool col);
   void addToCluster(Cluster &cluster, mlir::Operation &op, CExpr result, bool isRoot);
   std::string overwrites(const Cluster &cluster, mlir::Operation &root);
@@ -147,9 +163,8 @@ private:
                       mlir::Value pages, mlir::Type value);
   MemoryAccess access(tile::LoadOp op);
   MemoryAccess access(tile::StoreOp op);
-  static IndexExpr laneIndex(const std::string &name, int64_t extent);
-  MemoryPlace place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, bool isStore);
-  CExpr rowsElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
+  MemoryPlace place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, Purpose purpose);
+  IndexExpr rowsOffset(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
   CExpr panelElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
   CExpr pagedElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at, bool isStore);
   std::string guarded(const MemoryPlace &place, mlir::Type element);
@@ -162,8 +177,21 @@ private:
   void emitDot(tile::DotOp op);
   void emitDotOperand(mlir::Value operand, bool isLeft, mlir::Type rounded, std::vector<std::string> &arguments,
                       std::vector<LambdaText> &lambdas);
-  bool emitMma(tile::DotOp op);
-  bool emitSpread(mlir::scf::ForOp op);
+  bool emitProduct(mlir::scf::ForOp op);
+  bool isProduct(SlicedProduct &product);
+  void publishRows(SlicedProduct &product);
+  void emitTensorCoreProduct(SlicedProduct &product, TileShape padded);
+  void emitSpreadDots(SlicedProduct &product, TileShape padded);
+  void bindSums(SlicedProduct &product, llvm::ArrayRef<std::string> names);
+  std::string declareWeight(tile::DotOp dot, SlicedProduct &product);
+
+  // Elements.
+  CExpr elementOf(Cluster &cluster, mlir::Value value, bool row, bool col);
+  CExpr loadedElement(Cluster &cluster, tile::LoadOp op, bool row, bool col);
+  std::optional<std::string> floats8(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col);
+  SourceText bindStep(SlicedProduct &product, int64_t divisor);
+  LambdaText operandsText(mlir::Value value, SlicedProduct &product, TileShape padded);
+  LambdaText elementText(mlir::Value value, SlicedProduct &product);
 
   // Derived loops on tensor cores.
   void layOutRows();
@@ -186,6 +214,7 @@ private:
   std::string fresh(llvm::StringRef wish);
   std::string nameFor(mlir::Value value);
   void bind(mlir::Value value, CExpr text) { values[value] = std::move(text); }
+  int64_t sharedBytes() const { return stagedBytes() + productBytes + scratchBytes + 2 * exchangeBytes; }
   void needExchange(int64_t bytes) { exchangeBytes = std::max(exchangeBytes, (bytes + 15) / 16 * 16); }
   bool isOverwritable(mlir::Value value, mlir::Block *block);
   void fail(mlir::Operation *op, const llvm::Twine &what);
@@ -203,12 +232,15 @@ private:
   std::set<std::string> variables; ///< Names of tiles that may be overwritten.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> clusterRoot;
   llvm::DenseSet<mlir::Operation *> barriers, hoisted;
+  llvm::DenseSet<mlir::Value> writtenOut;              ///< Tiles that exist as expressions only, where they are read.
+  llvm::DenseMap<mlir::Value, std::string> sharedRows; ///< Row values that all threads can read: names of arrays.
+  llvm::DenseMap<mlir::Value, std::string> weightMatrices; ///< Declarations of weights that products read.
   std::vector<GridAxis> axes;
   std::set<std::string> usedSymbols;
   std::vector<std::pair<std::string, std::string>> pageLookups; ///< Expression and variable, those in scope.
   SourceText body{1}, *out = &body;
   std::string location;
-  int64_t scratchBytes = 0, exchangeBytes = 0;
+  int64_t productBytes = 0, scratchBytes = 0, exchangeBytes = 0; ///< Of shared memory, one after the other.
   Status status;
 };
 

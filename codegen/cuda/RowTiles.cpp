@@ -1,6 +1,8 @@
 //===- RowTiles.cpp --------------------------------------------------------===//
 #include "codegen/cuda/RowTiles.h"
 
+#include "codegen/cuda/SlicedProduct.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -25,9 +27,9 @@ bool RowTiles::isPartOfOperand(Operation *op) const {
 namespace {
 
 constexpr int rowsPerWarp = 16, warpsPerGroup = 4;
-constexpr int64_t depth = 16;        ///< k of one mma.
-constexpr int64_t columns = 16;      ///< What ldmatrix brings at a time.
-constexpr int64_t slabColumns = 64;  ///< wgmma's right operand comes in slabs.
+constexpr int64_t depth = 16;            ///< k of one mma.
+constexpr int64_t columns = 16;          ///< What ldmatrix brings at a time.
+constexpr int64_t slabColumns = 64;      ///< wgmma's right operand comes in slabs.
 constexpr int64_t mostInRegisters = 128; ///< Channels of queries that wgmma reads from registers without spilling.
 
 bool isFree(Operation *op) { return isa<vector::BroadcastOp, IndexOp, arith::ConstantOp>(op); }
@@ -270,7 +272,16 @@ private:
 
 } // namespace
 
+/// A product with stored weights, which has a form of its own.
+static bool isSliced(KernelOp kernel) {
+  bool found = false;
+  kernel.walk([&](scf::ForOp loop) { found |= matchSlicedProduct(loop).has_value(); });
+  return found;
+}
+
 std::optional<RowTiles> findRowTiles(KernelOp kernel, const CudaEmitOptions &options) {
+  if (isSliced(kernel))
+    return std::nullopt;
   return Finder(kernel, options).run();
 }
 

@@ -39,13 +39,13 @@ struct OperandTree {
 };
 
 struct RowTiles {
-  mlir::Type operand;          ///< f16 or bf16.
-  int64_t rows = 0;            ///< Of every tile.
-  int warps = 0;               ///< Each holds 16 rows; the last rows may be padding.
-  bool isWarpgroup = false;    ///< Products of four warps at once (wgmma).
-  mlir::scf::ForOp loop;       ///< Over blocks.
-  mlir::Value rowLimit;        ///< Rows from this number on are never stored; null: all are.
-  OperandTree query;           ///< Root null: the left operand is a tile like others.
+  mlir::Type operand;       ///< f16 or bf16.
+  int64_t rows = 0;         ///< Of every tile.
+  int warps = 0;            ///< Each holds 16 rows; the last rows may be padding.
+  bool isWarpgroup = false; ///< Products of four warps at once (wgmma).
+  mlir::scf::ForOp loop;    ///< Over blocks.
+  mlir::Value rowLimit;     ///< Rows from this number on are never stored; null: all are.
+  OperandTree query;        ///< Root null: the left operand is a tile like others.
   std::vector<OperandTree> staged;
   llvm::DenseMap<mlir::Value, std::string> roles; ///< What values are called.
 

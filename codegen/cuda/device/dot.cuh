@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "flat_layout.cuh"
 #include "tile.cuh"
 
 namespace fusec {
@@ -55,6 +56,49 @@ __device__ void dot(Tile<T, M, N, Lanes<P>> &sum, const Lhs &lhs, const Rhs &rhs
       for (int m = 0; m < M; ++m)
         sum.r[m * perRow + j] = fused(static_cast<T>(lhs(m, k)), right, sum.r[m * perRow + j]);
     }
+}
+
+/// The sum over all k below K, in slices of Slice that the warps of the block share out: a slice's products are added
+/// in ascending k, the slices' sums in ascending order, as a loop of dots over slices does.
+///   lhs(m, k)        the same for all threads of a warp
+///   rhs(k, i, n)     the element at k + i, where Step divides k and 0 <= i < Step
+///   scratch          Warps * M * N floats of shared memory, free again after a barrier
+template <int M, int N, int K, int Slice, int Step, int Warps, class Lhs, class Rhs>
+__device__ Tile<float, M, N, Flat<32 * Warps>> spreadDots(const Lhs &lhs, const Rhs &rhs, void *scratch) {
+  static_assert(K % Step == 0 && Slice % Step == 0, "slices are whole steps");
+  using L = Flat<32 * Warps>;
+  constexpr int slices = (K + Slice - 1) / Slice, perRow = (N + 31) / 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  float *const parts = static_cast<float *>(scratch);
+  Tile<float, M, N, L> total{};
+#pragma unroll 1
+  for (int round = 0; round < slices; round += Warps) {
+    const int first = (round + warp) * Slice, end = first + Slice < K ? first + Slice : K;
+    float sum[M * perRow] = {};
+#pragma unroll 1
+    for (int k = first; k < end; k += Step)
+#pragma unroll
+      for (int i = 0; i < Step; ++i)
+#pragma unroll
+        for (int j = 0; j < perRow; ++j) {
+          const float right = rhs(k, i, j * 32 + lane < N ? j * 32 + lane : N - 1);
+#pragma unroll
+          for (int m = 0; m < M; ++m)
+            sum[m * perRow + j] = fused(lhs(m, k + i), right, sum[m * perRow + j]);
+        }
+#pragma unroll
+    for (int i = 0; i < M * perRow; ++i)
+      if (i % perRow * 32 + lane < N)
+        parts[(warp * M + i / perRow) * N + i % perRow * 32 + lane] = sum[i];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < total.count; ++i)
+      for (int s = 0; s < Warps && round + s < slices; ++s)
+        total.r[i] += parts[(s * M + L::template row<M, N>(i)) * N + L::template col<M, N>(i)];
+    if (round + Warps < slices)
+      __syncthreads();
+  }
+  return total;
 }
 
 } // namespace fusec

@@ -63,6 +63,15 @@ template <class F, class... X> __device__ __forceinline__ Floats8 each8(F f, con
   return result;
 }
 
+/// f(0) to f(7).
+template <class F> __device__ __forceinline__ Floats8 floats8(F f) {
+  Floats8 result;
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    result.v[i] = f(i);
+  return result;
+}
+
 template <class Operand> __device__ __forceinline__ Operands8 toOperands(const Floats8 &x) {
   Operands8 result;
 #pragma unroll

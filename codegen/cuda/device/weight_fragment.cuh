@@ -75,7 +75,7 @@ template <class Format, class Operand, int Columns> struct PanelWeight {
   static constexpr int lowWords = Format::bits >= 8 ? 2 : 1;
   static constexpr long long panelBytes = static_cast<long long>(Columns / Format::superElements) * Format::superBytes;
 
-  const unsigned char *base;
+  const void *base;
   int rows; ///< N; panels past the last read the last.
 
   /// What one row of a chunk needs in this lane. Members a format has not are never read.
@@ -93,7 +93,7 @@ template <class Format, class Operand, int Columns> struct PanelWeight {
 
   /// The super-block that holds a chunk.
   __device__ __forceinline__ const unsigned char *superBlock(int block, int chunk) const {
-    return base + min(block, (rows - 1) / 16) * panelBytes + static_cast<long long>(chunk / superChunks) * superBytes;
+    return static_cast<const unsigned char *>(base) + min(block, (rows - 1) / 16) * panelBytes + static_cast<long long>(chunk / superChunks) * superBytes;
   }
   __device__ __forceinline__ Raw load(int block, int chunk) const {
     return loadFrom<Global>(superBlock(block, chunk), chunk % superChunks);

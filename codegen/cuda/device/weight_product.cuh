@@ -14,7 +14,7 @@
 //     Tile<float, Tokens, Rows, MmaLanes<Warps>> y =
 //         weightProductTiled<Tokens, Rows, SliceColumns, Warps>(w, firstRow, x, scratch);
 //
-//   w         a weight of weight_fragment.cuh, or `Weights<Count, W>{{gate, up}}`:
+//   w         a weight of weight_fragment.cuh, or `together(gate, up)`:
 //             then the result is y.tile[Count], products that share x
 //   firstRow  a multiple of 16; rows past the last one give unspecified values
 //   x         x(token, k) -> Operands8: x[token][k .. k+7] in the weight's operand
@@ -41,6 +41,12 @@ namespace fusec {
 template <int Count, class Weight> struct Weights {
   Weight w[Count];
 };
+
+template <class Weight, class... Others>
+__device__ __forceinline__ Weights<1 + sizeof...(Others), Weight> together(const Weight &first,
+                                                                           const Others &...others) {
+  return {{first, others...}};
+}
 
 /// One product per matrix.
 template <int Count, class TileType> struct Products {
