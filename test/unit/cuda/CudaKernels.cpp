@@ -50,7 +50,10 @@ Result<std::string> ptxOf(const Nvrtc &nvrtc, const CudaTarget &target, const Cu
 
 class CudaKernels : public RunnableKernels {
 public:
-  Status compile(mlir::ModuleOp kernelModule, std::string_view level, const CudaEmitOptions &options) {
+  Status compile(mlir::ModuleOp kernelModule, std::string_view level, CudaEmitOptions options) {
+    FUSEC_ASSIGN_OR_RETURN(target, cudaTargetByName(level));
+    options.hasWarpgroupProducts = target->has(CudaFeature::Wgmma);
+    options.sharedBytesPerBlock = target->sharedPerBlock;
     for (auto kernel : kernelModule.getOps<tile::KernelOp>()) {
       // Tests call kernels what CUDA calls its functions, "norm".
       mlir::OwningOpRef<tile::KernelOp> renamed = kernel.clone();
@@ -58,7 +61,6 @@ public:
       FUSEC_ASSIGN_OR_RETURN(CudaKernelText source, emitCudaKernel(*renamed, options));
       kernels[kernel.getSymName().str()].source = source;
     }
-    FUSEC_ASSIGN_OR_RETURN(target, cudaTargetByName(level));
     FUSEC_ASSIGN_OR_RETURN(device, virtualgpu::VirtualDevice::create({.target = std::string(level)}));
     FUSEC_ASSIGN_OR_RETURN(stream, device->createStream());
     return {};
@@ -150,12 +152,6 @@ Result<std::unique_ptr<RunnableKernels>> RunnableKernels::create(mlir::ModuleOp 
   auto kernels = std::make_unique<CudaKernels>();
   FUSEC_RETURN_IF_ERROR(kernels->compile(module, level, options));
   return std::unique_ptr<RunnableKernels>(std::move(kernels));
-}
-
-std::vector<std::string> runnableLevels() {
-  if (!Nvrtc::load(test::nvrtcSearch()))
-    return {};
-  return std::getenv("FUSEC_FULL") ? std::vector<std::string>{"sm_80", "sm_90a"} : std::vector<std::string>{"sm_80"};
 }
 
 } // namespace fusec::codegen

@@ -5,10 +5,25 @@
 // with FUSEC_FULL in the environment or with a filter on the command line.
 //
 //===----------------------------------------------------------------------===//
+#include "codegen/cuda/Nvrtc.h"
 #include "test/unit/codegen/KernelHarness.h"
+#include "test/unit/cuda/CudaTestSupport.h"
 
 #include <cstdlib>
+#include <sstream>
 #include <gtest/gtest.h>
+
+/// The program's FUSEC_LEVELS: targets, each with what its products round operands to ("sm_80_in_bf16").
+std::vector<std::string> fusec::codegen::runnableLevels() {
+  std::vector<std::string> levels;
+  if (!Nvrtc::load(test::nvrtcSearch()))
+    return levels;
+  const char *given = std::getenv("FUSEC_LEVELS");
+  std::stringstream list(given ? given : std::getenv("FUSEC_FULL") ? FUSEC_FULL_LEVELS : FUSEC_LEVELS);
+  for (std::string level; std::getline(list, level, ',');)
+    levels.push_back(level);
+  return levels;
+}
 
 TEST(VirtualGpu, HasNvrtc) {
   if (fusec::codegen::runnableLevels().empty())

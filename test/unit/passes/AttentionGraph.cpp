@@ -1,6 +1,7 @@
 //===- AttentionGraph.cpp - the text and the tensors of attention ---------------===//
 #include "test/unit/passes/AttentionGraph.h"
 
+#include "runtime/base/Float16.h"
 #include "test/unit/passes/Comparison.h"
 #include "test/unit/passes/GraphText.h"
 
@@ -137,7 +138,7 @@ private:
   Node history(const std::string &name, int64_t size) {
     const std::string shape = ", " + number(form.kvHeads) + ", " + number(size);
     const std::string owner = paged ? "sym(S), " : form.memory == KeyMemory::Batched ? "sym(S), " : "";
-    Node cache = g.argument(name + ".0", owner + keys + shape);
+    Node cache = g.argument(name + ".0", owner + keys + shape, "f32", form.storage);
     if (!paged)
       return cache;
     if (form.appends)
@@ -257,7 +258,17 @@ std::string describe(const AttentionForm &form) {
                            {form.merged, " merged"}})
     text += has ? name : "";
   return text + ", " + number(form.kvHeads) + "x" + number(form.group) + " heads of " + number(form.head) + "/" +
-         number(form.valueHead);
+         number(form.valueHead) + (form.storage.empty() ? "" : ", caches in " + form.storage) +
+         (form.operands.empty() ? "" : ", operands in " + form.operands);
+}
+
+void roundInPlace(Tensor &tensor, const std::string &type) {
+  if (type.empty())
+    return;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    const float value = static_cast<float>(tensor.load(i));
+    tensor.store(i, type == "f16" ? halfToFloat(floatToHalf(value)) : bfloatToFloat(floatToBfloat(value)));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,6 +295,8 @@ public:
       if (form.appends)
         step.inputs[name] = randomTensor({tokens, form.kvHeads, size}, seed + offset + 16);
     }
+    for (auto &cache : step.caches)
+      roundInPlace(cache.second, form.storage);
     Shape q(lead);
     q.append({form.heads(), form.head});
     step.inputs["q"] = randomTensor(q, seed);

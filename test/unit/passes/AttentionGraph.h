@@ -49,6 +49,8 @@ struct AttentionForm {
   bool sink = false;    ///< One more logit per head that has no value.
   bool appends = false; ///< Paged: this step's keys and values come as "k" and "v".
   bool merged = false;  ///< The result's heads are one dimension.
+  std::string storage;  ///< Paged: what the caches are stored in; empty: f32.
+  std::string operands; ///< What the oracle rounds the products' operands to; empty: it does not.
   AttentionSpelling spelling;
 
   int64_t heads() const { return kvHeads * group; }
@@ -78,7 +80,10 @@ enum class AttentionData {
 /// machine's pages.
 Step attentionStep(const AttentionForm &form, llvm::ArrayRef<TokenSpan> spans, AttentionData data, uint32_t seed);
 
-/// Per element of the output, row-major: the exact value, and by how much f32 may miss it.
+/// Every element rounded to nearest even to "f16" or "bf16"; "" leaves it.
+void roundInPlace(reference::Tensor &tensor, const std::string &type);
+
+/// Per element of the output, row-major: the exact value of rounded operands, and by how much f32 may miss it.
 struct AttentionOracle {
   std::vector<double> value, bound;
 };

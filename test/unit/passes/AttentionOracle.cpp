@@ -28,6 +28,12 @@
 //
 // A sink is a key with v = 0.
 //
+// 4. Rounded operands. q, k and v are rounded before anything else, so that the
+//    exact result is that of the rounded ones, and their products are exact. A
+//    weight is rounded where it is multiplied, not in the sum of weights: relative to
+//    it by at most r, the unit of the type, or by its smallest step where it
+//    underflows. That adds sum p_j (1 + w_j) r |v_j| to the error of the numerator.
+//
 //===----------------------------------------------------------------------===//
 #include "test/unit/passes/AttentionGraph.h"
 #include "test/unit/passes/Comparison.h"
@@ -81,9 +87,9 @@ struct Row {
 class Attention {
 public:
   Attention(const AttentionForm &form, const Step &step)
-      : form(form), step(step), q(input("q")), positions(input("positions").values()),
-        sequences(input("sequences").values()), limits(input("limit").values()), keys(history("k")),
-        values(history("v")), bias(input("bias").values()), mask(input("mask").values()) {}
+      : form(form), step(step), q(operand(input("q"))), positions(input("positions").values()),
+        sequences(input("sequences").values()), limits(input("limit").values()), keys(operand(history("k"))),
+        values(operand(history("v"))), bias(input("bias").values()), mask(input("mask").values()) {}
 
   AttentionOracle run() {
     const int64_t tokens = static_cast<int64_t>(positions.size());
@@ -96,6 +102,14 @@ public:
 private:
   Tensor input(const std::string &name) const { return step.inputs.find(name)->second; }
 
+  Tensor operand(Tensor tensor) const {
+    if (form.operands.empty())
+      return tensor;
+    tensor = tensor.clone();
+    roundInPlace(tensor, form.operands);
+    return tensor;
+  }
+
   /// [sequence, key, head, element] with this step's rows in place.
   Tensor history(const std::string &name) const {
     if (form.memory == KeyMemory::Plain) {
@@ -106,7 +120,8 @@ private:
       return input(name + ".0");
     Tensor cache = step.caches.find(name + ".0")->second.clone();
     if (form.appends) {
-      const Tensor rows = input(name);
+      Tensor rows = input(name).clone();
+      roundInPlace(rows, form.storage);
       for (int64_t t = 0; t < rows.dim(0); ++t)
         for (int64_t i = 0; i < rows.dim(1) * rows.dim(2); ++i)
           cache.set({sequence(t), static_cast<int64_t>(positions[t]), i / rows.dim(2), i % rows.dim(2)},
@@ -212,13 +227,26 @@ private:
         sums += weights.p[i] * (1 + weights.w[i]) * (std::fabs(v[i]) + std::fabs(y));
       }
       oracle.value.push_back(y);
-      const double relative = n == 0 ? 0 : (spread + weights.rounding * sums) / weights.kept + 2 * unit * std::fabs(y);
-      oracle.bound.push_back(1.01 * relative + static_cast<double>(n) * 0x1p-126 * largest);
+      const double rounded = rounding.relative * sums;
+      const double relative =
+          n == 0 ? 0 : (spread + weights.rounding * sums + rounded) / weights.kept + 2 * unit * std::fabs(y);
+      oracle.bound.push_back(1.01 * relative + static_cast<double>(n) * rounding.absolute * largest);
     }
+  }
+
+  /// Of a weight that is multiplied: relative, and what may be lost below the smallest normal number.
+  struct Rounding {
+    double relative, absolute;
+  };
+  static Rounding roundingOf(const std::string &operands) {
+    return operands == "f16"    ? Rounding{0x1p-11, 0x1p-25 + 0x1p-126}
+           : operands == "bf16" ? Rounding{0x1p-8, 0x1p-126}
+                                : Rounding{0, 0x1p-126};
   }
 
   const AttentionForm &form;
   const Step &step;
+  const Rounding rounding = roundingOf(form.operands);
   const Tensor q;
   const std::vector<double> positions, sequences, limits;
   const Tensor keys, values;

@@ -27,6 +27,15 @@ int64_t registersOf(std::string_view level) {
 
 } // namespace
 
+LevelChoice::LevelChoice(std::string_view level) {
+  constexpr std::string_view infix = "_in_";
+  const size_t at = level.find(infix);
+  name = level.substr(0, at);
+  isGpuPlan = at != level.npos;
+  if (isGpuPlan && level.substr(at + infix.size()) != "f32")
+    operands = level.substr(at + infix.size());
+}
+
 CompiledGraph::CompiledGraph(const std::string &text, std::string_view level, const FusionOptions &fusion) {
   context.disableMultithreading();
   mlir::DialectRegistry registry;
@@ -51,16 +60,21 @@ Status CompiledGraph::compile(const std::string &text, std::string_view level, c
   makeWeights();
   FUSEC_RETURN_IF_ERROR(lower(level, fusion));
   std::vector<std::string> symbols(std::begin(symbolOrder), std::end(symbolOrder));
-  FUSEC_ASSIGN_OR_RETURN(kernels, codegen::RunnableKernels::create(*lowered, level, symbols, pageTokens));
+  FUSEC_ASSIGN_OR_RETURN(kernels, codegen::RunnableKernels::create(*lowered, LevelChoice(level).name, symbols, pageTokens));
   return {};
 }
 
 Status CompiledGraph::lower(std::string_view level, const FusionOptions &fusion) {
   lowered = graph->clone();
   mlir::PassManager passes(&context);
-  auto control = std::make_shared<FusionControl>(fusion);
+  PipelineOptions options{registersOf(level), pageTokens, std::make_shared<FusionControl>(fusion)};
+  if (const LevelChoice choice(level); choice.isGpuPlan) {
+    options.registers = 32;
+    options.isGpu = true;
+    options.operands = choice.operands;
+  }
   for (Phase phase : {Phase::Primitives, Phase::Derived, Phase::Groups, Phase::Plan})
-    buildPhase(passes, phase, {registersOf(level), pageTokens, control});
+    buildPhase(passes, phase, options);
   if (failed(passes.run(*lowered)))
     return invalidArgument("the passes fail");
   return {};
@@ -81,6 +95,23 @@ void CompiledGraph::makeWeights() {
 }
 
 plan::ProgramOp CompiledGraph::program() const { return *mlir::ModuleOp(*lowered).getOps<plan::ProgramOp>().begin(); }
+
+/// Runs of tokens of one sequence, at most as many as the plan says: (first token, tokens) of each.
+std::optional<Tensor> CompiledGraph::queryTiles(const Step &step) const {
+  auto most = program()->getAttrOfType<mlir::IntegerAttr>("query_tile");
+  if (!most)
+    return std::nullopt;
+  const std::vector<double> owners = step.inputs.lookup("sequences").values();
+  std::vector<double> tiles;
+  for (size_t t = 0; t < owners.size(); ++t) {
+    const bool continues = t > 0 && owners[t] == owners[t - 1] && tiles.back() < static_cast<double>(most.getInt());
+    if (continues)
+      ++tiles.back();
+    else
+      tiles.insert(tiles.end(), {static_cast<double>(t), 1.0});
+  }
+  return Tensor::fromValues(Element::I32, {static_cast<int64_t>(tiles.size()) / 2, 2}, tiles);
+}
 
 int64_t CompiledGraph::launches() const {
   auto ops = program().getOps<plan::LaunchOp>();
@@ -135,6 +166,8 @@ Result<StepResult> CompiledGraph::interpretAsPlan(const Step &step, Precision pr
   const PageTable table(step, seed);
   inputs.buffers["block_table"] =
       Tensor::fromValues(Element::I32, {table.sequences, table.columns}, {table.entries.begin(), table.entries.end()});
+  if (std::optional<Tensor> tiles = queryTiles(step))
+    inputs.buffers["query_tiles"] = *tiles;
   for (const auto &cache : step.caches)
     inputs.buffers[cache.first()] = pagePool(cache.second, step, table, seed);
   FUSEC_ASSIGN_OR_RETURN(PlanRun run,

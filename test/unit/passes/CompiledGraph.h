@@ -29,7 +29,15 @@ namespace fusec::differential {
 
 inline constexpr int64_t pageTokens = 64;
 /// Symbols in the order that compiled kernels get them.
-inline constexpr const char *symbolOrder[] = {"T", "S", "B", "R", "C", "N"};
+inline constexpr const char *symbolOrder[] = {"T", "S", "B", "R", "C", "N", "W"};
+
+/// "avx512", or "sm_80_in_bf16": the plan for GPUs, whose products round their operands ("f32": they do not).
+struct LevelChoice {
+  explicit LevelChoice(std::string_view level);
+  std::string name;
+  bool isGpuPlan = false;
+  std::string operands; ///< "f16", "bf16" or empty.
+};
 
 /// One step's sizes and tensors.
 struct Step {
@@ -70,6 +78,8 @@ public:
   /// The lowered module: tile kernels and one plan.
   mlir::ModuleOp plan() const { return *lowered; }
   plan::ProgramOp program() const;
+  /// The list that kernels over query tiles read, [W, 2]; none when the plan has no such kernel.
+  std::optional<reference::Tensor> queryTiles(const Step &step) const;
   int64_t launches() const;
   /// The values of a stored tensor, row-major.
   const std::vector<float> &weight(const std::string &name) const { return weights.at(name).values; }

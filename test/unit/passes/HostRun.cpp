@@ -22,6 +22,9 @@ public:
   HostRun(const CompiledGraph &graph, const Step &step, uint32_t seed)
       : graph(graph), step(step), table(step, seed), random(seed), environment(graph.environment(step)) {
     environment.symbols["B"] = table.columns;
+    tiles = graph.queryTiles(step);
+    if (tiles)
+      environment.symbols["W"] = tiles->dim(0);
     for (const char *name : symbolOrder)
       symbols.push_back(environment.symbols.lookup(name));
   }
@@ -69,6 +72,8 @@ private:
     if (buffer.getName() == "block_table")
       return placeTensor(buffer, Tensor::fromValues(Element::I32, {table.sequences, table.columns},
                                                     {table.entries.begin(), table.entries.end()}));
+    if (buffer.getName() == "query_tiles" && tiles)
+      return placeTensor(buffer, *tiles);
     auto it = step.inputs.find(buffer.getName());
     if (it == step.inputs.end())
       return notFound("the step has no such input");
@@ -180,6 +185,7 @@ private:
   const CompiledGraph &graph;
   const Step &step;
   const PageTable table;
+  std::optional<Tensor> tiles;
   std::mt19937 random;
   Environment environment;
   std::vector<int64_t> symbols;
