@@ -123,8 +123,12 @@ TEST(StreamTest, DeferredWorkWaitsForSynchronize) {
   uint64_t x = run.upload(std::vector<uint32_t>(32, 5), "x");
   ASSERT_TRUE(run.work().synchronize().ok());
   std::vector<uint64_t> parameters = {x};
-  runtime::GpuLaunch launch{
-      .function = *run.loaded().function("k"), .grid = {1}, .block = {32}, .cluster = {}, .sharedBytes = 0, .parameters = parameters};
+  runtime::GpuLaunch launch{.function = *run.loaded().function("k"),
+                            .grid = {1},
+                            .block = {32},
+                            .cluster = {},
+                            .sharedBytes = 0,
+                            .parameters = parameters};
   std::vector<uint32_t> got(32, 0);
   ASSERT_TRUE(run.work().launch(launch).ok());
   ASSERT_TRUE(run.work().copyToHost(got.data(), x, 128).ok());
@@ -141,10 +145,14 @@ TEST(StreamTest, GraphsReplayAndTheirFaultsStay) {
   const uint64_t parameters[] = {x};
   ASSERT_TRUE(run.work().beginCapture().ok());
   ASSERT_TRUE(run.work().fill(x, 0, 64).ok());
-  ASSERT_TRUE(
-      run.work()
-          .launch({.function = *run.loaded().function("k"), .grid = {1}, .block = {32}, .cluster = {}, .sharedBytes = 0, .parameters = parameters})
-          .ok());
+  ASSERT_TRUE(run.work()
+                  .launch({.function = *run.loaded().function("k"),
+                           .grid = {1},
+                           .block = {32},
+                           .cluster = {},
+                           .sharedBytes = 0,
+                           .parameters = parameters})
+                  .ok());
   Result<std::unique_ptr<runtime::GpuGraph>> graph = run.work().endCapture();
   ASSERT_TRUE(graph);
   EXPECT_EQ(run.download<uint32_t>(x, 1)[0], 5u);
@@ -157,7 +165,12 @@ TEST(StreamTest, GraphsReplayAndTheirFaultsStay) {
 
   const uint64_t wild[] = {64};
   EXPECT_FALSE(run.work()
-                   .launch({.function = *run.loaded().function("k"), .grid = {1}, .block = {32}, .cluster = {}, .sharedBytes = 0, .parameters = wild})
+                   .launch({.function = *run.loaded().function("k"),
+                            .grid = {1},
+                            .block = {32},
+                            .cluster = {},
+                            .sharedBytes = 0,
+                            .parameters = wild})
                    .ok());
   EXPECT_THAT(run.work().launchGraph(**graph).message(), HasSubstr("wild access"));
   run.gpu().clearError();
