@@ -13,7 +13,7 @@ struct Target {
   std::string_view name;
   int computeCapability;
   int64_t sharedBytes; ///< The opt-in limit of a block.
-  int multiprocessors; ///< Of the usual card: A100, RTX 3090, L4, H100.
+  int multiprocessors; ///< Of the usual card: A100, RTX 3090, L4, H100, RTX 5090.
 };
 constexpr Target targets[] = {
     {"sm_80", 80, 163 * 1024, 108}, {"sm_86", 86, 99 * 1024, 82},    {"sm_89", 89, 99 * 1024, 58},

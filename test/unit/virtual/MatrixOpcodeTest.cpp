@@ -52,6 +52,14 @@ uint32_t halfBits(int v) { // Whole numbers up to 2048.
 }
 uint32_t floatBits(int v) { return std::bit_cast<uint32_t>(static_cast<float>(v)); }
 uint32_t brainBits(int v) { return floatBits(v) >> 16; }
+/// e4m3 numbers up to 8 are exact: 1.0 is 38.
+uint32_t e4m3Bits(int v) {
+  if (v == 0)
+    return 0;
+  int e = 0;
+  double m = std::frexp(std::abs(v), &e);
+  return static_cast<uint32_t>((v < 0 ? 0x80 : 0) | (e - 1 + 7) << 3 | static_cast<int>((2 * m - 1) * 8));
+}
 uint32_t byteBits(int v) { return static_cast<uint8_t>(v); }
 
 const MmaCase mmaCases[] = {
@@ -61,6 +69,7 @@ const MmaCase mmaCases[] = {
     {"m16n8k8.row.col.f32.f16.f16.f32", 8, 4, 2, 16, a1688, b1688, halfBits, true, false},
     {"m16n8k8.row.col.f32.bf16.bf16.f32", 8, 4, 2, 16, a1688, b1688, brainBits, true, false},
     {"m16n8k8.row.col.f32.tf32.tf32.f32", 8, 4, 2, 32, a1688tf32, b1688tf32, floatBits, true, false},
+    {"m16n8k32.row.col.f32.e4m3.e4m3.f32", 32, 16, 8, 8, a16832s8, b16832s8, e4m3Bits, true, false},
     {"m16n8k32.row.col.s32.s8.s8.s32", 32, 16, 8, 8, a16832s8, b16832s8, byteBits, false, false},
 };
 

@@ -181,9 +181,27 @@ bool BlockChecker::global(Warp &warp, const LaneAccess &access, uint32_t lanes, 
       synchronizes(one, block.grid.released);
     const uint32_t mask = bytesInWord(at, bytes);
     GlobalCell *cell = memory.cell(at);
+    if (kind == AccessKind::Read && globalReadQuietly(one, cell, (bytes + 3) / wordBytes, mask))
+      continue;
     for (uint32_t word = 0; word * wordBytes < bytes; ++word)
       if (!globalWord(one, cell[word], mask))
         return false;
+  }
+  return true;
+}
+
+/// A read of words that this launch did not write.
+bool BlockChecker::globalReadQuietly(const Access &access, GlobalCell *cell, uint32_t words, uint32_t mask) {
+  const uint32_t own = clocks.serial(), first = block.grid.firstSerial;
+  for (uint32_t word = 0; word < words; ++word)
+    if (cell[word].writerBlock >= first)
+      return false;
+  const Epoch mine = epochOf(access, mask);
+  for (uint32_t word = 0; word < words; ++word) {
+    const uint32_t before = cell[word].readerBlock, serial = before >> 1;
+    const bool others = serial >= first && (serial != own || (before & 1));
+    cell[word].readerBlock = own << 1 | static_cast<uint32_t>(others);
+    cell[word].reader = mine;
   }
   return true;
 }

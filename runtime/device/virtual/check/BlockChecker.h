@@ -65,6 +65,7 @@ private:
   bool globalFlags(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t bytes, AccessKind kind);
   bool globalTogether(Warp &warp, const LaneAccess &access, uint32_t bytes, AccessKind kind);
   bool readQuietly(const Access &access, uint32_t first, uint32_t words, uint32_t mask);
+  bool globalReadQuietly(const Access &access, GlobalCell *cell, uint32_t words, uint32_t mask);
   bool globalWord(const Access &access, GlobalCell &cell, uint32_t mask);
   bool sharedWord(const Access &access, uint32_t word, uint32_t mask);
   bool orderedAfter(const Access &access, Epoch other, uint32_t mask) const;
