@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// First word of every entry; another layout gets another word.
-constexpr std::string_view magic = "fusec-kernel-1";
+constexpr std::string_view magic = "fusec-kernel-2";
 
 /// Parts with their lengths, so that no two different lists join to the same text.
 std::string join(std::initializer_list<std::string_view> parts) {

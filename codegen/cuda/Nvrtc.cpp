@@ -166,6 +166,18 @@ std::vector<const char *> pointersTo(const std::vector<std::string> &strings) {
   return pointers;
 }
 
+/// Where texts and headers seem to lie. A relative name would put the working directory into line tables, and so into
+/// PTX and cubin.
+const std::string textFolder = "/fusec/", libraryFolder = "/fusec/device/";
+
+/// A log as people want it: file names alone.
+std::string withoutFolders(std::string log) {
+  for (const std::string &folder : {libraryFolder, textFolder})
+    for (size_t at; (at = log.find(folder)) != std::string::npos;)
+      log.erase(at, folder.size());
+  return log;
+}
+
 /// One nvrtcProgram.
 class ProgramHandle {
 public:
@@ -178,13 +190,13 @@ public:
   }
 
   Status create(const NvrtcInput &input) {
-    const std::string text(input.text);
+    const std::string text(input.text), name = textFolder + input.name;
     std::vector<std::string> names, texts;
     for (const CudaHeader &header : input.headers) {
       names.emplace_back(header.name);
-      texts.emplace_back(header.text);
+      texts.push_back("#line 1 \"" + (libraryFolder + std::string(header.name)) + "\"\n" + std::string(header.text));
     }
-    return check(functions.create(&program, text.c_str(), input.name.c_str(), static_cast<int>(names.size()),
+    return check(functions.create(&program, text.c_str(), name.c_str(), static_cast<int>(names.size()),
                                   pointersTo(texts).data(), pointersTo(names).data()),
                  "nvrtcCreateProgram");
   }
@@ -194,7 +206,10 @@ public:
     return functions.compile(program, static_cast<int>(options.size()), pointersTo(options).data());
   }
 
-  Result<std::string> log() const { return read(functions.logSize, functions.log, "nvrtcGetProgramLog", true); }
+  Result<std::string> log() const {
+    Result<std::string> text = read(functions.logSize, functions.log, "nvrtcGetProgramLog", true);
+    return text ? Result<std::string>(withoutFolders(*text)) : text;
+  }
   Result<std::string> ptx() const { return read(functions.ptxSize, functions.ptx, "nvrtcGetPTX", true); }
   Result<std::string> cubin() const { return read(functions.cubinSize, functions.cubin, "nvrtcGetCUBIN", false); }
 

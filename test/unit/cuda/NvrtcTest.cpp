@@ -40,11 +40,18 @@ TEST(Nvrtc, CompilesForEveryTargetItKnows) {
   }
 }
 
-TEST(Nvrtc, TheSameInputGivesTheSameBytes) {
+TEST(Nvrtc, TheSameInputGivesTheSameBytesWhereverItRuns) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
   const NvrtcInput input{.name = "twice.cu", .text = text, .target = &sm80, .headers = headers};
-  auto first = nvrtc->compile(input), second = nvrtc->compile(input);
+  const std::filesystem::path here = std::filesystem::current_path();
+  auto first = nvrtc->compile(input);
+  std::filesystem::current_path("/");
+  auto second = nvrtc->compile(input);
+  std::filesystem::current_path(here);
   ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->cubin.find(here.string()), std::string::npos);
+  EXPECT_THAT(first->ptx, HasSubstr("\"/fusec/twice.cu\""));
+  EXPECT_THAT(first->ptx, HasSubstr("\"/fusec/device/scale.cuh\""));
   EXPECT_EQ(first->ptx, second->ptx);
   EXPECT_EQ(first->cubin, second->cubin);
 }
@@ -66,6 +73,14 @@ TEST(Nvrtc, AWrongTextIsOneLineWithPlaceAndLog) {
   EXPECT_EQ(out.status().code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(out.status().message(), "wrong.cu for sm_80: wrong.cu(2): error: identifier \"g\" is undefined");
   EXPECT_THAT(log, HasSubstr("return g();"));
+}
+
+TEST(Nvrtc, AnErrorInAHeaderNamesItsLine) {
+  FUSEC_REQUIRE_NVRTC(nvrtc);
+  const CudaHeader wrong[] = {{"scale.cuh", "// one\n// two\noops;\n"}};
+  auto out = nvrtc->compile({.name = "twice.cu", .text = text, .target = &sm80, .headers = wrong});
+  ASSERT_FALSE(out);
+  EXPECT_THAT(out.status().message(), StartsWith("twice.cu for sm_80: scale.cuh(3): error: "));
 }
 
 TEST(Nvrtc, AWrongOptionIsNamed) {
