@@ -148,9 +148,9 @@ static std::vector<std::string> takeCommonConditions(llvm::MapVector<Operation *
   return opposites;
 }
 
-/// The whole tree as a function of (row, col), loads included. Rows that do not exist, by `limit` or because no load
-/// finds them in its buffer, are zero: nothing reads them.
-LambdaText KernelPrinter::treeText(const OperandTree &tree, const std::string &limit) {
+/// The whole tree as a function of (row, col), loads included. Elements that do not exist, as `missing` says or because
+/// no load finds them in its buffer, are zero.
+LambdaText KernelPrinter::treeText(const OperandTree &tree, std::vector<std::string> missing) {
   Cluster c({tree.rows, tree.columns}, layouts.lanes());
   llvm::MapVector<Operation *, MemoryPlace> loads;
   Value root = tree.root;
@@ -160,9 +160,7 @@ LambdaText KernelPrinter::treeText(const OperandTree &tree, const std::string &l
       a.rows.reset(); // the caller's
       loads.insert({load, place(a, laneIndex("row", tree.rows), laneIndex("col", tree.columns), Purpose::Load)});
     }
-  std::vector<std::string> missing = takeCommonConditions(loads);
-  if (!limit.empty())
-    missing.insert(missing.begin(), "row >= " + limit);
+  llvm::append_range(missing, takeCommonConditions(loads));
   if (!missing.empty())
     c.lambda.statements = {"if (" + llvm::join(missing, " || ") + ")", "  return 0.0f;"};
   for (Operation &op : *root.getParentBlock()) {

@@ -236,6 +236,8 @@ LambdaText KernelPrinter::loadText(const MemoryAccess &a, const std::string &row
   MemoryPlace at = place(a, laneIndex(row, shape.rows), laneIndex(col, shape.lanes), Purpose::Load);
   if (rowTiles && !a.rows && a.rank == 2 && shape.rows == rowTiles->rows && shape.rows < rowTiles->paddedRows())
     at.perLane.insert(at.perLane.begin(), row + " < " + std::to_string(shape.rows));
+  if (rowTiles && a.rank == 2 && shape.lanes > 1 && shape.lanes % 16 != 0)
+    at.perLane.insert(at.perLane.begin(), col + " < " + std::to_string(shape.lanes));
   LambdaText lambda;
   lambda.parameters = {"int " + row, "int " + col};
   lambda.result = guarded(at, a.element);

@@ -34,6 +34,7 @@ void KernelPrinter::layOutRows() {
   const TileLayout *rows = layouts.add({.name = "Rows",
                                         .type = "MmaRows<" + std::to_string(rowTiles->warps) + ">",
                                         .rowUnit = rowTiles->paddedRows(),
+                                        .laneUnit = 16,
                                         .padsOneRow = true});
   auto assign = [&](Value value) {
     if (auto type = dyn_cast<VectorType>(value.getType()); type && type.getRank() == 2)
@@ -50,12 +51,10 @@ void KernelPrinter::layOutRows() {
     stages = 1;
 }
 
-static int64_t bytesOf(const OperandTree &tree) { return tree.rows * tree.columns * 2; }
-
 int64_t KernelPrinter::stageBytes() const {
   int64_t bytes = 0;
   for (const OperandTree &tree : rowTiles->staged)
-    bytes += llvm::alignTo(bytesOf(tree), 1024);
+    bytes += llvm::alignTo(tree.stagedBytes(), 1024);
   return bytes;
 }
 
@@ -79,10 +78,10 @@ static std::string typeName(const OperandTree &tree) {
 void KernelPrinter::printStages(SourceText &text) {
   int64_t at = 0;
   for (const OperandTree &tree : rowTiles->staged) {
-    text.line("using " + typeName(tree) + " = " + sharedTile(tree.rows, tree.columns) + ";");
+    text.line("using " + typeName(tree) + " = " + sharedTile(tree.rows, tree.paddedColumns()) + ";");
     std::string place = "shared + stage * " + std::to_string(stageBytes()) + (at ? " + " + std::to_string(at) : "");
     text.line("const auto " + tree.name + "Of = [=](int stage) { return " + typeName(tree) + "{" + place + "}; };");
-    at += llvm::alignTo(bytesOf(tree), 1024);
+    at += llvm::alignTo(tree.stagedBytes(), 1024);
   }
   if (queryBytes())
     text.line("const " + sharedTile(rowTiles->paddedRows(), rowTiles->query.columns) + " query{shared + " +
@@ -117,10 +116,12 @@ bool KernelPrinter::emitAsRows(Operation &op) {
 void KernelPrinter::emitQuery() {
   const OperandTree &query = rowTiles->query;
   emitLocation(*query.root.getDefiningOp());
-  std::string limit = rowTiles->rowLimit                        ? index(rowTiles->rowLimit).expr().in(Binding::Shift)
-                      : rowTiles->rows < rowTiles->paddedRows() ? std::to_string(rowTiles->rows)
-                                                                : "";
-  LambdaText lambda = treeText(query, limit);
+  std::vector<std::string> missing;
+  if (rowTiles->rowLimit)
+    missing.push_back("row >= " + index(rowTiles->rowLimit).expr().in(Binding::Shift));
+  else if (rowTiles->rows < rowTiles->paddedRows())
+    missing.push_back("row >= " + std::to_string(rowTiles->rows));
+  LambdaText lambda = treeText(query, missing);
   std::string operand = cType(rowTiles->operand), name = "query";
   bind(query.root, {name});
   if (queryBytes())
@@ -225,7 +226,12 @@ void KernelPrinter::emitStaged(const OperandTree &tree) {
     LambdaText lambda = unitText(load, isCopy);
     return out->call((isCopy ? "fillAsync<" : "fill<") + threadCount + ">(" + target, {lambda}, ");");
   }
-  LambdaText lambda = treeText(tree, load && load.getRows() ? index(load.getRows()).expr().in(Binding::Shift) : "");
+  std::vector<std::string> missing;
+  if (load && load.getRows())
+    missing.push_back("row >= " + index(load.getRows()).expr().in(Binding::Shift));
+  if (tree.paddedColumns() > tree.columns)
+    missing.push_back("col >= " + std::to_string(tree.columns));
+  LambdaText lambda = treeText(tree, missing);
   out->call("fillEach<" + cType(rowTiles->operand) + ", " + threadCount + ">(" + target, {lambda}, ");");
 }
 
@@ -270,6 +276,8 @@ LambdaText KernelPrinter::unitText(LoadOp op, bool &isCopy) {
   };
   MemoryPlace at = place(a, along("row", shape.rows, 1), along("col", shape.lanes, unit), Purpose::Load);
   std::vector<std::string> conditions = at.uniform;
+  if (shape.lanes % 16 != 0)
+    conditions.push_back("col < " + std::to_string(shape.lanes));
   llvm::append_range(conditions, at.perLane);
   std::string address = "&" + at.element.text;
   std::string text = isCopy ? address

@@ -153,7 +153,7 @@ private:
   CExpr inCluster(Cluster &cluster, mlir::Value value, bool row, bool col);
   void addToCluster(Cluster &cluster, mlir::Operation &op, CExpr result, bool isRoot);
   std::string overwrites(const Cluster &cluster, mlir::Operation &root);
-  LambdaText treeText(const OperandTree &tree, const std::string &limit);
+  LambdaText treeText(const OperandTree &tree, std::vector<std::string> missing);
   void emitExtract(mlir::vector::ExtractOp op);
   void emitReduce(tile::ReduceOp op);
   LambdaText combineText(tile::ReduceOp op);

@@ -10,7 +10,7 @@
 //     sum = dot(weight, values, sum...)             values: staged [block x channels]
 //
 // On tensor cores every tile of rows is in layout MmaRows, 16 rows per warp, padded
-// to whole warps; right operands go through shared memory, a block ahead; the left
+// to whole warps, and lanes to multiples of 16; right operands go through shared memory, a block ahead; the left
 // operand from before the loops stays in registers as mma's A. findRowTiles says
 // whether a kernel has this form, and what is what in it. It knows nothing of
 // attention but the roles that it names.
@@ -36,6 +36,9 @@ struct OperandTree {
   llvm::DenseSet<mlir::Operation *> ops;
   std::string name; ///< "query", "keys", "values".
   int64_t rows = 0, columns = 0;
+  /// Columns in shared memory, the last ones zero: ldmatrix brings 16 at a time.
+  int64_t paddedColumns() const { return (columns + 15) / 16 * 16; }
+  int64_t stagedBytes() const { return rows * paddedColumns() * 2; }
 };
 
 struct RowTiles {
