@@ -5,6 +5,7 @@
 #include "models/arch/Decoder.h"
 #include "passes/Passes.h"
 #include "tools/fusec/ModelDigest.h"
+#include "tools/fusec/TargetChoice.h"
 
 #include "runtime/base/AtomicFile.h"
 
@@ -131,12 +132,28 @@ Status Compilation::open() {
   FUSEC_ASSIGN_OR_RETURN(models::Model opened, models::openModel(options.model));
   source = std::move(opened);
   Diagnostics diagnostics(context);
-  graph = models::buildGraph(context, *source, options.kvDtype);
+  graph = models::buildGraph(context, *source, options.kvDtype.value_or(*storageTypeByName(math())));
   (*graph)->setAttr(sourceAttr, mlir::StringAttr::get(&context, options.model.string()));
   if (failed(mlir::verify(*graph)))
     return diagnostics.status("the imported graph of '" + options.model.string() + "'");
   const PhaseInfo &import = phases().front();
   return dump(*graph, import, "");
+}
+
+/// Whether a matrix of the model is stored in less than 32 bits.
+static bool hasShortWeights(const models::Model &model) {
+  return llvm::any_of(model.weights(), [](const models::Weight &weight) {
+    return weight.shape.size() > 1 && weight.type != StorageType::F32;
+  });
+}
+
+std::string Compilation::math() const {
+  Result<TargetChoice> choice = parseTargetChoice(options.target);
+  if (!choice || choice->kind == TargetKind::Host)
+    return "f32";
+  if (options.math != "auto")
+    return options.math;
+  return source && hasShortWeights(*source) ? "bf16" : "f32";
 }
 
 Status Compilation::openIR() {

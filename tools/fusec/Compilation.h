@@ -31,6 +31,9 @@ public:
 
   mlir::ModuleOp module() { return *graph; }
   const models::Model &model() const { return *source; }
+  /// What products round their operands to: "bf16", "f16", or "f32" for no rounding. A model that is stored in full
+  /// precision is computed in it, and so is everything on the host.
+  std::string math() const;
   /// False for IR that names no model.
   bool hasModel() const { return source.has_value(); }
   /// The rules and plugins of this compilation; rules know how often they matched.

@@ -72,9 +72,9 @@ std::vector<std::string> compilerPhases() {
 }
 
 Result<fs::path> compileModel(const CompileOptions &options) {
-  if (!isCacheType(options.kvDtype))
+  if (options.kvDtype && !isCacheType(*options.kvDtype))
     return invalidArgument("a KV cache is stored in f32, f16 or bf16, not in " +
-                           std::string(info(options.kvDtype).name));
+                           std::string(info(*options.kvDtype).name));
   FUSEC_RETURN_IF_ERROR(parseTargetChoice(options.target).status()); // A wrong target is said before the work.
   FUSEC_RETURN_IF_ERROR(parseMlirFlags(options.mlirFlags));
   report(options, "reading the model", 0.0);

@@ -19,6 +19,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,9 @@ struct CompileOptions {
   std::vector<std::string> levels;        ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
   std::filesystem::path nvrtc;            ///< CUDA: libnvrtc.so; empty = the usual places.
   std::filesystem::path kernelCache;      ///< CUDA: cache directory for compiled kernels; empty = none.
-  StorageType kvDtype = StorageType::F32; ///< How keys and values are stored; IR of `compileFrom` says it itself.
+  /// How keys and values are stored; IR of `compileFrom` says it itself. Empty: f32, or the 16 bits that products round
+  /// their operands to anyway, which changes no result.
+  std::optional<StorageType> kvDtype;
   std::filesystem::path dumpPhasesTo;     ///< Directory for the IR after each phase; empty = none.
   std::filesystem::path dumpKernelsTo;    ///< Directory for each kernel's IR and LLVM IR; empty = none.
   std::filesystem::path remarksFile;      ///< YAML file of all decisions; empty = none.
@@ -86,7 +89,7 @@ enum class ReportForm { Text, Json };
 struct ExplainOptions {
   std::filesystem::path model;            ///< GGUF file, Hugging Face directory, or .mlir file with compileFrom.
   std::vector<std::string> levels;        ///< As in CompileOptions.
-  StorageType kvDtype = StorageType::F32; ///< As in CompileOptions.
+  std::optional<StorageType> kvDtype;     ///< As in CompileOptions.
   std::string compileFrom;                ///< As in CompileOptions; Primitives or before.
   std::filesystem::path fusionPlan;       ///< As in CompileOptions.
   ExtensionFiles extensions;              ///< As in CompileOptions.

@@ -34,20 +34,6 @@ std::vector<std::string> levelsOf(const CompileOptions &options) {
 
 PipelineOptions hostPipeline(const std::string &level) { return {registersOf(level), pageTokens}; }
 
-/// Whether a matrix of the model is stored in less than 32 bits.
-bool hasShortWeights(const models::Model &model) {
-  return llvm::any_of(model.weights(), [](const models::Weight &weight) {
-    return weight.shape.size() > 1 && weight.type != StorageType::F32;
-  });
-}
-
-/// What products round their operands to. A model that is stored in full precision is computed in it.
-std::string mathOf(const Compilation &compilation, const CompileOptions &options) {
-  if (options.math != "auto")
-    return options.math;
-  return compilation.hasModel() && hasShortWeights(compilation.model()) ? "bf16" : "f32";
-}
-
 /// The ladder of plans, the preferred tiles first.
 std::vector<PipelineOptions> cudaPipelines(const std::string &math) {
   PipelineOptions pipeline{32, pageTokens};
@@ -80,7 +66,7 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
                                               const codegen::CudaTarget &target,
                                               const std::function<void(double)> &progress, Modules &modules) {
   const std::string name(target.name);
-  const std::string math = mathOf(compilation, options);
+  const std::string math = compilation.math();
   Modules owned;
   std::vector<mlir::ModuleOp> plans;
   for (const PipelineOptions &pipeline : cudaPipelines(math)) {
@@ -114,7 +100,7 @@ Result<PipelineOptions> firstPipeline(const Compilation &compilation, const Comp
   FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
   if (choice.kind == TargetKind::Host)
     return hostPipeline(levelsOf(options).front());
-  return cudaPipelines(mathOf(compilation, options)).front();
+  return cudaPipelines(compilation.math()).front();
 }
 
 Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation, const CompileOptions &options,

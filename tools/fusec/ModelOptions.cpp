@@ -17,7 +17,8 @@
 namespace fusec {
 
 CLI::Option *KvDtypeOption::declare(CLI::App &app) {
-  return app.add_option("--kv-dtype", name, "how keys and values are stored: f32, f16 or bf16; default: f32")
+  return app.add_option("--kv-dtype", name, "how keys and values are stored: f32, f16 or bf16; default: f32, and on GPUs"
+                        " what products round to")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
 }
 
@@ -25,7 +26,7 @@ void FusionPlanOption::declare(CLI::App &app) {
   app.add_option("--fusion-plan", file, "take and refuse fusions as this file says (docs/fusion-plan.md)");
 }
 
-StorageType KvDtypeOption::type() const { return storageTypeByName(name).value_or(StorageType::F32); }
+std::optional<StorageType> KvDtypeOption::type() const { return storageTypeByName(name); }
 
 void ModelOptions::declare(CLI::App &app) {
   app.add_option("MODEL", model, "GGUF file, Hugging Face directory or artifact directory")->required();
@@ -120,7 +121,7 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   ArtifactKey key{.modelDigest = digest,
                   .compilerVersion = FUSEC_VERSION "-" + compiler,
                   .levels = {level},
-                  .options = {"kv-dtype=" + std::string(info(options.kvDtype.type()).name), "target=" + target,
+                  .options = {"kv-dtype=" + options.kvDtype.name, "target=" + target,
                               "math=" + (target == "host" ? std::string() : options.device.math)}};
   FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());
   key.options.insert(key.options.end(), extensions.begin(), extensions.end());

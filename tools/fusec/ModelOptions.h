@@ -32,8 +32,8 @@ struct KvDtypeOption {
   std::string name; ///< Empty when it was not given.
 
   CLI::Option *declare(CLI::App &app);
-  /// F32 when it was not given.
-  StorageType type() const;
+  /// Nothing when it was not given.
+  std::optional<StorageType> type() const;
 };
 
 /// `--fusion-plan`: a file that says which fusions to take (docs/fusion-plan.md).
