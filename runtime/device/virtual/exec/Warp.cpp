@@ -70,6 +70,11 @@ void fillParameters(uint8_t *registers, const Program &program, const std::vecto
   }
 }
 
+/// The instruction a group waits at.
+uint32_t placeOf(const LaneGroup &group) {
+  return group.state == LaneGroup::State::Waiting && group.pc > 0 ? group.pc - 1 : group.pc;
+}
+
 uint32_t firstLanes(uint32_t lanes) { return lanes >= 32 ? fullMask : (1u << lanes) - 1; }
 
 } // namespace
@@ -90,6 +95,7 @@ void Warp::start() {
   limit = noLimit;
   rotateFrom = 0;
   stale = 0;
+  met = 0;
   fillSpecialRegisters(*this);
 }
 
@@ -161,9 +167,13 @@ void Warp::exit() {
   running = active != 0;
   limit = 0;
   stale = 0;
-  for (LaneGroup &group : groups)
-    if (group.state == LaneGroup::State::Parked)
+  for (LaneGroup &group : groups) {
+    if (group.waitsInWarp()) // Comes to its barrier again, with fewer lanes to wait for.
+      group = {group.pc - 1, group.mask, LaneGroup::State::Ready, 0};
+    else if (group.state == LaneGroup::State::Parked)
       group.state = LaneGroup::State::Ready;
+  }
+  met = 0;
   block.barriers.threadsExited(block);
 }
 
@@ -186,6 +196,22 @@ void Warp::wait(int barrier) {
   running = active != 0;
   limit = 0;
   stale = 0;
+}
+
+bool Warp::meet(uint32_t wanted) {
+  wanted &= alive;
+  const uint32_t come = (met | mask) & wanted;
+  const int barrier = LaneGroup::firstWarpBarrier + std::countr_zero(wanted | 1u << 31);
+  if (come != wanted) {
+    met |= mask;
+    wait(barrier);
+    return false;
+  }
+  met &= ~wanted;
+  release(barrier);
+  if (!groups.empty())
+    limit = 0; // Groups may have met at one pc.
+  return true;
 }
 
 void Warp::release(int barrier) {
@@ -246,26 +272,25 @@ void Warp::setLimit() {
       limit = std::min(limit, group.pc);
 }
 
-/// All groups are parked: each waits for lanes that wait elsewhere.
+/// All groups wait for lanes of this warp, which wait elsewhere.
 void Warp::reportIfStuck() {
-  const LaneGroup *parked = nullptr;
+  const LaneGroup *first = nullptr;
   for (const LaneGroup &group : groups) {
-    if (group.state != LaneGroup::State::Parked)
+    if (group.state != LaneGroup::State::Parked && !group.waitsInWarp())
       return;
-    if (!parked || group.pc < parked->pc)
-      parked = &group;
+    if (!first || placeOf(group) < placeOf(*first))
+      first = &group;
   }
-  if (!parked)
+  if (!first)
     return;
   std::string where;
   for (const LaneGroup &group : groups)
-    if (&group != parked)
+    if (&group != first)
       where += (where.empty() ? "" : ", ") + describeLanes(group.mask) + " wait at PTX line " +
-               std::to_string(program.origins[group.pc].line);
-  uint32_t lanes = parked->mask;
-  pc = parked->pc + 1;
-  mask = lanes;
-  fault(FaultKind::Divergence, "only " + describeLanes(lanes) + " of the warp came here" +
+               std::to_string(program.origins[placeOf(group)].line);
+  pc = placeOf(*first) + 1;
+  mask = first->mask;
+  fault(FaultKind::Divergence, "only " + describeLanes(mask) + " of the warp came here" +
                                    (where.empty() ? " and the others have exited or are not named" : "; " + where));
 }
 

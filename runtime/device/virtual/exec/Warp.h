@@ -31,7 +31,10 @@ struct LaneGroup {
   uint32_t pc = 0;
   uint32_t mask = 0;
   State state = State::Ready;
-  int barrier = -1; ///< Of a Waiting group: what it waits for (see Block); -1 = polls again.
+  /// Of a Waiting group: a barrier of the block; -1 = polls again; firstWarpBarrier + l: lane l and others.
+  int barrier = -1;
+  static constexpr int firstWarpBarrier = 100;
+  bool waitsInWarp() const { return state == State::Waiting && barrier >= firstWarpBarrier; }
 };
 
 class Warp {
@@ -76,6 +79,9 @@ public:
   /// Stops the group after this instruction until release(barrier).
   void wait(int barrier);
   void release(int barrier);
+  /// bar.warp.sync of the lanes in `mask`, which may come from several places. True when all of `wanted` that
+  /// live have come; else the group waits.
+  bool meet(uint32_t wanted);
   /// True when all of `wanted` that live are active; else parks the group.
   bool converged(uint32_t wanted) {
     if ((wanted & alive & ~active) == 0) [[likely]]
@@ -107,6 +113,7 @@ private:
   uint32_t limit = 0;            ///< reschedule() when pc gets here; 0 = now.
   uint32_t rotateFrom = 0;       ///< Lowest pc to look at when a group had a long turn.
   int stale = 0;                 ///< Instructions since groups merged, waited or exited.
+  uint32_t met = 0;              ///< Lanes that wait in meet().
   int polls = 0;                 ///< Of the current slice.
   const uint32_t lanesAtStart;
   bool running = false;

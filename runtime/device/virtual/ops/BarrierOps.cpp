@@ -44,12 +44,15 @@ template <Barriers::Reduce Kind> void runReduceBarrier(Warp &warp, const Instr &
 
 /// bar.warp.sync: src[0] = the lanes.
 void runWarpSync(Warp &warp, const Instr &instr) {
-  uint32_t wanted = firstLane(warp, instr.src[0]);
-  if (!warp.converged(wanted) || !warp.block.checker)
+  const uint32_t wanted = firstLane(warp, instr.src[0]), live = wanted & warp.alive;
+  if ((warp.mask & ~wanted) != 0)
+    return warp.fault(FaultKind::Divergence, "the member mask names " + Warp::describeLanes(wanted) + ", but " +
+                                                 Warp::describeLanes(warp.mask) + " execute it");
+  if (!warp.meet(wanted) || !warp.block.checker)
     return;
   Published all;
-  warp.block.checker->clocks.publish(warp.firstThread(), warp.mask, all);
-  warp.block.checker->clocks.acquire(warp.firstThread(), warp.mask, all);
+  warp.block.checker->clocks.publish(warp.firstThread(), live, all);
+  warp.block.checker->clocks.acquire(warp.firstThread(), live, all);
 }
 
 void runFence(Warp &warp, const Instr &) {
