@@ -70,6 +70,27 @@ template <typename T, auto Compare> void runCompare(Warp &warp, const Instr &ins
   finish(warp, instr, bits);
 }
 
+/// Both halves of a pair: two predicates, or 1.0 (all ones, under resultOnes) in each half.
+template <typename Two, auto Compare> void runComparePair(Warp &warp, const Instr &instr) {
+  LaneReader<Two> a(warp, instr, 0), b(warp, instr, 1);
+  uint32_t low = 0, high = 0;
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    low |= static_cast<uint32_t>(Compare(toFloat(a[lane].low()), toFloat(b[lane].low()))) << lane;
+    high |= static_cast<uint32_t>(Compare(toFloat(a[lane].high()), toFloat(b[lane].high()))) << lane;
+  }
+  const uint16_t result = instr.flags & resultMask;
+  if (result == resultPredicate) {
+    Instr half = instr;
+    half.dst[1] = noSlot;
+    finish(warp, half, low);
+    half.dst[0] = instr.dst[1];
+    return finish(warp, half, high);
+  }
+  const uint32_t one = result == resultOnes ? 0xffff : result == resultHalf ? 0x3c00 : 0x3f80;
+  writeLanes<uint32_t>(warp, instr.dst[0],
+                       [=](int lane) { return (low >> lane & 1 ? one : 0) | (high >> lane & 1 ? one << 16 : 0); });
+}
+
 struct Row {
   std::string_view compare;
   Handler run;
@@ -91,6 +112,30 @@ template <typename T, auto Convert> Handler floatHandler(std::string_view compar
       {"geu", runCompare<T, [](T a, T b) { return !(Convert(a) < Convert(b)); }>},
       {"num", runCompare<T, [](T a, T b) { return Convert(a) == Convert(a) && Convert(b) == Convert(b); }>},
       {"nan", runCompare<T, [](T a, T b) { return Convert(a) != Convert(a) || Convert(b) != Convert(b); }>},
+  };
+  for (const Row &row : rows)
+    if (row.compare == compare)
+      return row.run;
+  return nullptr;
+}
+
+/// Comparisons of a pair's halves as floats.
+template <typename Two> Handler pairHandler(std::string_view compare) {
+  static const Row rows[] = {
+      {"eq", runComparePair<Two, [](float a, float b) { return a == b; }>},
+      {"ne", runComparePair<Two, [](float a, float b) { return a < b || a > b; }>},
+      {"lt", runComparePair<Two, [](float a, float b) { return a < b; }>},
+      {"le", runComparePair<Two, [](float a, float b) { return a <= b; }>},
+      {"gt", runComparePair<Two, [](float a, float b) { return a > b; }>},
+      {"ge", runComparePair<Two, [](float a, float b) { return a >= b; }>},
+      {"equ", runComparePair<Two, [](float a, float b) { return !(a < b || a > b); }>},
+      {"neu", runComparePair<Two, [](float a, float b) { return !(a == b); }>},
+      {"ltu", runComparePair<Two, [](float a, float b) { return !(a >= b); }>},
+      {"leu", runComparePair<Two, [](float a, float b) { return !(a > b); }>},
+      {"gtu", runComparePair<Two, [](float a, float b) { return !(a <= b); }>},
+      {"geu", runComparePair<Two, [](float a, float b) { return !(a < b); }>},
+      {"num", runComparePair<Two, [](float a, float b) { return a == a && b == b; }>},
+      {"nan", runComparePair<Two, [](float a, float b) { return a != a || b != b; }>},
   };
   for (const Row &row : rows)
     if (row.compare == compare)
@@ -138,6 +183,10 @@ Handler handlerFor(Type type, std::string_view compare, bool ftz) {
     return floatHandler<Half, [](Half x) { return toFloat(x); }>(compare);
   case Type::BF16:
     return floatHandler<Brain, [](Brain x) { return toFloat(x); }>(compare);
+  case Type::F16x2:
+    return pairHandler<Half2>(compare);
+  case Type::BF16x2:
+    return pairHandler<Brain2>(compare);
   default:
     return nullptr;
   }
@@ -171,6 +220,8 @@ Status decodeSetp(InstructionDecoder &d) {
   FUSEC_RETURN_IF_ERROR(decodeComparison(d, *type));
   const ptx::Operand &to = d.operand(0);
   bool pair = to.kind == ptx::Operand::Kind::Pair;
+  if (!pair && (*type == Type::F16x2 || *type == Type::BF16x2))
+    return d.error("expected two predicates, one for each half");
   FUSEC_ASSIGN_OR_RETURN(d.out.dst[0], d.destinationSlot(pair ? to.parts[0] : to, {0, false}));
   if (pair) {
     FUSEC_ASSIGN_OR_RETURN(d.out.dst[1], d.destinationSlot(to.parts[1], {0, false}));
@@ -192,14 +243,19 @@ Status decodeSet(InstructionDecoder &d) {
     d.out.flags = resultFloat;
     break;
   case Type::F16:
+  case Type::F16x2:
     d.out.flags = resultHalf;
     break;
   case Type::BF16:
+  case Type::BF16x2:
     d.out.flags = resultBrain;
     break;
   default:
     return d.error("unknown result type");
   }
+  const bool halves = *type == Type::F16x2 || *type == Type::BF16x2;
+  if (halves != (*result == Type::F16x2 || *result == Type::BF16x2) && !(halves && d.out.flags == resultOnes))
+    return d.error("the virtual device does not know these two types together");
   FUSEC_RETURN_IF_ERROR(decodeComparison(d, *type));
   return d.destination(0, 0, {static_cast<uint8_t>(ptx::byteSize(*result)), false});
 }
