@@ -191,10 +191,17 @@ static std::string modelName(Location loc) {
   return "";
 }
 
+/// True if `name` is that of the model: what no operation of it asked for has the plan's location.
+static bool isWholeModel(KernelOp kernel, StringRef name) {
+  Operation *module = kernel->getParentOp();
+  auto hasName = [&](Operation &op) { return !isa<KernelOp>(op) && modelName(op.getLoc()) == name; };
+  return module && llvm::any_of(module->getRegion(0).front(), hasName);
+}
+
 /// A comment with the model operation that the next statements belong to, when that changes.
 void KernelPrinter::emitLocation(Operation &op) {
   std::string name = modelName(op.getLoc());
-  if (name.empty() || name == location || name == modelName(kernel.getLoc()))
+  if (name.empty() || name == location || name == modelName(kernel.getLoc()) || isWholeModel(kernel, name))
     return;
   location = name;
   out->line("// " + name);
