@@ -2,6 +2,7 @@
 #include "codegen/cuda/Barriers.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace fusec::tile;
@@ -78,7 +79,31 @@ private:
   }
 
   bool isWritten(Value buffer, Operation *except) {
-    return llvm::any_of(pending.writes, [&](auto &write) { return write.first == buffer && write.second != except; });
+    return llvm::any_of(pending.writes, [&](auto &write) {
+      return write.first == buffer && write.second != except && !areApart(write.second, except);
+    });
+  }
+
+  /// True for two stores that differ only in where they begin along the last dimension, and do not reach each other.
+  static bool areApart(Operation *one, Operation *other) {
+    auto a = dyn_cast<StoreOp>(one), b = dyn_cast_or_null<StoreOp>(other);
+    if (!a || !b || a.getMap() != b.getMap() || a.getPages() || b.getPages() || a.getIndices().empty() ||
+        a.getIndices().drop_back() != b.getIndices().drop_back())
+      return false;
+    AffineMap map = a.getMap();
+    const unsigned last = map.getNumDims() - 1;
+    for (AffineExpr expr : map.getResults().drop_back())
+      if (expr.isFunctionOfDim(last))
+        return false;
+    std::optional<int64_t> from = getConstantIntValue(a.getIndices().back()),
+                           with = getConstantIntValue(b.getIndices().back());
+    if (map.getResult(map.getNumResults() - 1) != getAffineDimExpr(last, map.getContext()) || !from || !with)
+      return false;
+    return *from + lanesOf(a) <= *with || *with + lanesOf(b) <= *from;
+  }
+  static int64_t lanesOf(StoreOp op) {
+    auto type = dyn_cast<VectorType>(op.getValue().getType());
+    return type && type.getRank() > 0 ? type.getShape().back() : 1;
   }
 
   void waitBefore(Operation &op) {

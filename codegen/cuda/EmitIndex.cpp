@@ -65,7 +65,9 @@ void KernelPrinter::findAxes() {
     GridAxis result;
     result.tile = axis.getTile();
     result.count = extent(dim, 1 - result.tile).floorDiv(result.tile);
-    IndexExpr origin = IndexExpr::variable({fresh(axisName(axis, number + 1 == grid.size())), Binding::Atom});
+    const bool isHead = rowTiles && dim.isStatic(); // rows of attention are tokens and heads
+    StringRef wish = isHead ? "head" : axisName(axis, number + 1 == grid.size());
+    IndexExpr origin = IndexExpr::variable({fresh(wish), Binding::Atom});
     origin.min = 0;
     origin.divisor = result.tile;
     if (dim.isStatic())

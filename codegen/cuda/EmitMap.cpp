@@ -169,7 +169,16 @@ LambdaText KernelPrinter::treeText(const OperandTree &tree, std::vector<std::str
     if (auto load = loads.find(&op); load != loads.end()) {
       CExpr element = load->second.element;
       std::string text = guarded(load->second, getElementTypeOrSelf(op.getResult(0).getType()));
-      addToCluster(c, op, text == element.text ? element : CExpr{text, Binding::Or}, &op == root.getDefiningOp());
+      constexpr size_t longest = 40;
+      bool isRoot = &op == root.getDefiningOp();
+      if (text.size() <= longest || isRoot) {
+        addToCluster(c, op, text == element.text ? element : CExpr{text, Binding::Or}, isRoot);
+        continue;
+      }
+      std::string name = fresh(StringRef(access(cast<LoadOp>(op)).buffer.name).rtrim("0123456789").str() + "Value");
+      c.lambda.statements.push_back("const " + cType(getElementTypeOrSelf(op.getResult(0).getType())) + " " + name +
+                                    " = " + text + ";");
+      c.known[op.getResult(0)] = {name};
       continue;
     }
     SmallVector<CExpr> operands;

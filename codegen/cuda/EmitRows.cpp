@@ -3,8 +3,8 @@
 // Kernels that RowTiles.h finds. Their text is that of a hand-written attention:
 //
 //   const auto query = loadRows<Bfloat, 64, 64, Rows>(...);
-//   const auto fetch = [&](int stage, int position) { ...fillAsync(keysOf(stage), ...); };
-//   const auto compute = [&](int stage, int position) { ...dot<Bfloat>(score, query, keysOf(stage)); };
+//   const auto fetch = [&](int stage, int start) { ...fillAsync(keysOf(stage), ...); };
+//   const auto compute = [&](int stage, int start) { ...dot<Bfloat>(score, query, keysOf(stage)); };
 //   pipelined<2, Rows>(from, to, 64, fetch, compute);
 //
 // What is particular to them is printed here; maps, reductions, loads and stores
@@ -173,11 +173,11 @@ void KernelPrinter::emitBlockLoop(scf::ForOp op) {
     carried.push_back(carry(init, result, op->getBlock()));
   for (auto [arg, name] : llvm::zip(op.getRegionIterArgs(), carried))
     bindVariable(arg, name);
-  indexValues[op.getInductionVar()] = loopCounter(op, "position");
-  out->open("const auto fetch = [&](int stage, int position) {");
+  indexValues[op.getInductionVar()] = loopCounter(op, "start");
+  out->open("const auto fetch = [&](int stage, int start) {");
   emitFetch(op);
   out->close("};");
-  out->open("const auto compute = [&](int stage, int position) {");
+  out->open("const auto compute = [&](int stage, int start) {");
   emitBlock(*op.getBody());
   emitYield(op.getBody()->getTerminator(), carried);
   out->close("};");

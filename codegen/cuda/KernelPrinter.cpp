@@ -51,7 +51,7 @@ Result<CudaKernelText> KernelPrinter::print() {
   for (const std::string &symbol : options.symbols)
     usedNames[symbol] = 1;
   if (rowTiles)
-    for (StringRef word : {"query", "position", "stage", "fetch", "compute"})
+    for (StringRef word : {"query", "start", "stage", "fetch", "compute"})
       usedNames[word] = 1;
   nameBuffers();
   findAxes();

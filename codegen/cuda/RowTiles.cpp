@@ -184,18 +184,41 @@ private:
     nameBounds();
   }
 
-  /// Where the folded dimension ends for a row, and for the last of all rows.
+  /// Where the folded dimension begins and ends for the block's rows, which rows they are.
   void nameBounds() {
     auto around = dyn_cast<scf::ForOp>(found.loop->getParentOp());
     name((around ? around : found.loop).getUpperBound(), "end");
     if (around)
       name(found.loop.getUpperBound(), "partEnd");
+    name(found.loop.getLowerBound(), "from");
+    for (const OperandTree &tree : found.staged)
+      if (auto load = tree.root.getDefiningOp<LoadOp>(); load && load.getRows())
+        name(load.getRows(), "filled");
     kernel.walk([&](ReduceOp op) {
       if (op.getInputs().size() == 1 && cast<VectorType>(op.getInputs().front().getType()).getRank() == 1) {
         name(op.getInputs().front(), "bounds");
         name(op.getResult(0), "bound");
       }
     });
+    kernel.walk([&](arith::DivUIOp op) {
+      if (op.getLhs().getDefiningOp<OriginOp>())
+        name(op, "split");
+    });
+    nameTokens();
+  }
+
+  /// An entry of the list of query tiles: the first token and how many there are.
+  void nameTokens() {
+    Operation *product = found.rowLimit ? found.rowLimit.getDefiningOp() : nullptr;
+    Value count = product ? (isa<arith::MulIOp>(product) ? product->getOperand(0) : found.rowLimit) : Value();
+    auto cast = count ? count.getDefiningOp<arith::IndexCastOp>() : arith::IndexCastOp();
+    auto tokens = cast ? cast.getIn().getDefiningOp<LoadOp>() : LoadOp();
+    if (!tokens)
+      return;
+    name(tokens.getResult(), "tokens");
+    for (Operation *user : tokens.getBuffer().getUsers())
+      if (user != tokens && isa<LoadOp>(user))
+        name(user->getResult(0), "token");
   }
 
   /// The greatest score, the total weight, the weighted sum of values.
