@@ -1,0 +1,121 @@
+//===- RowTilesTextTest.cpp - the text of attention on tensor cores -------------===//
+//
+// texts/attention_tile.mlir is the kernel of SmolLM2's prompts. Printed for a
+// target it is texts/attention_tile.<target>.cu, and docs/cuda/reading-attention.md
+// quotes that. FUSEC_UPDATE_TEXTS=1 writes the texts anew; the quotations are then
+// to be brought up to date by hand, where a reader sees what they say.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/CudaTarget.h"
+#include "codegen/cuda/EmitKernel.h"
+#include "ir/InitAllDialects.h"
+#include "test/unit/cuda/CudaTestSupport.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <sstream>
+
+using namespace fusec;
+using namespace fusec::codegen;
+using ::fusec::test::readFixture;
+
+namespace {
+
+Result<CudaKernelText> emitFor(std::string_view targetName, int64_t sharedBytes = 0) {
+  FUSEC_ASSIGN_OR_RETURN(const CudaTarget *target, cudaTargetByName(targetName));
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(readFixture("texts/attention_tile.mlir"), &context);
+  if (!module)
+    return invalidArgument("the kernel text does not parse");
+  CudaEmitOptions options;
+  options.symbols = {"T", "S", "B", "R", "C", "W"};
+  options.pageStride = 1474560;
+  options.hasWarpgroupProducts = target->has(CudaFeature::Wgmma);
+  options.sharedBytesPerBlock = sharedBytes ? sharedBytes : target->sharedPerBlock;
+  options.bufferNames = {"query_tiles", "positions", "", "", "", "sequences", "", "block_table", "", "", ""};
+  options.implements = {"blk.0.attention", "blk.1.attention"};
+  return emitCudaKernel(*module->getOps<tile::KernelOp>().begin(), options);
+}
+
+std::string fileOf(const std::string &target) { return "texts/attention_tile." + target + ".cu"; }
+
+std::vector<std::string> linesOf(const std::string &text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+/// The fenced blocks of C++ in a document.
+std::vector<std::vector<std::string>> quotationsIn(const std::string &document) {
+  std::vector<std::vector<std::string>> blocks;
+  bool isInside = false;
+  for (const std::string &line : linesOf(document)) {
+    if (line.starts_with("```")) {
+      isInside = !isInside && line == "```cpp";
+      if (isInside)
+        blocks.emplace_back();
+    } else if (isInside) {
+      blocks.back().push_back(line);
+    }
+  }
+  return blocks;
+}
+
+} // namespace
+
+class RowTilesText : public testing::TestWithParam<const char *> {};
+
+TEST_P(RowTilesText, IsThatOfTheFile) {
+  const std::string target = GetParam();
+  Result<CudaKernelText> kernel = emitFor(target);
+  ASSERT_TRUE(kernel) << kernel.status().message();
+  if (std::getenv("FUSEC_UPDATE_TEXTS"))
+    std::ofstream(std::string(FUSEC_SOURCE_DIR) + "/test/unit/cuda/" + fileOf(target)) << kernel->text;
+  EXPECT_EQ(kernel->text, readFixture(fileOf(target)));
+  EXPECT_EQ(kernel->threads, 128);
+  EXPECT_EQ(kernel->sharedBytes, 2 * 2 * 64 * 64 * 2 + 2 * 64 * 4); // stages of keys and values; what folds bounds
+  EXPECT_EQ(kernel->family, "attention");
+}
+INSTANTIATE_TEST_SUITE_P(Targets, RowTilesText, testing::Values("sm_80", "sm_90a"),
+                         [](const auto &param) { return std::string(param.param); });
+
+/// Every line of a quotation stands in the text, in its order; "..." stands for what is left out.
+TEST(RowTilesGuide, TheGuideQuotesIt) {
+  const std::vector<std::string> text = linesOf(readFixture(fileOf("sm_80")));
+  const auto quotations = quotationsIn(readFixture("../../../docs/cuda/reading-attention.md"));
+  EXPECT_GE(quotations.size(), 4u);
+  for (const std::vector<std::string> &quotation : quotations) {
+    size_t at = 0;
+    for (const std::string &line : quotation) {
+      if (line.empty() || line.find("...") != line.npos)
+        continue;
+      while (at < text.size() && text[at] != line)
+        ++at;
+      ASSERT_LT(at, text.size()) << "the emitter does not write, here: " << line;
+    }
+  }
+}
+
+/// Targets differ in the product alone: the guide quotes one of them.
+TEST(RowTilesGuide, TargetsDifferInTheProduct) {
+  const std::vector<std::string> a = linesOf(readFixture(fileOf("sm_80"))), b = linesOf(readFixture(fileOf("sm_90a")));
+  ASSERT_EQ(a.size(), b.size());
+  int different = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    different += a[i] != b[i];
+  EXPECT_EQ(different, 3); // the header's name and two products
+}
+
+/// Stages give way to what a target has; what does not fit at all is said with both numbers.
+TEST(RowTilesGuide, SharedMemoryDecidesTheStages) {
+  Result<CudaKernelText> one = emitFor("sm_80", 20 << 10);
+  ASSERT_TRUE(one) << one.status().message();
+  EXPECT_NE(one->text.find("pipelined<1, Rows>"), std::string::npos);
+  EXPECT_EQ(one->sharedBytes, 2 * 64 * 64 * 2 + 2 * 64 * 4);
+  EXPECT_EQ(emitFor("sm_80", 10 << 10).status().message(),
+            "kernel 'attention_tile' needs 16896 bytes of shared memory, a block of the target has 10240");
+}
