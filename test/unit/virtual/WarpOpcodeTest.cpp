@@ -143,6 +143,28 @@ TEST(CallTest, DeviceFunctionsReturnPerLane) {
     EXPECT_EQ(got[i], std::min(i, 10u));
 }
 
+// --- spaces -----------------------------------------------------------------------------
+
+TEST(SpaceTest, EachThreadHasItsLocalMemory) {
+  // One address in all lanes, addresses side by side, and a generic pointer.
+  std::vector<uint32_t> got = perLane(R"(.local .align 16 .b8 mine[256]; .reg .b64 %l, %g, %o;
+    mov.u64 %l, mine; st.local.u32 [%l], %r0; mul.wide.u32 %o, %r0, 4; add.s64 %o, %o, %l; mul.lo.u32 %r1, %r0, 100;
+    st.local.u32 [%o+128], %r1; cvta.local.u64 %g, %l;
+    ld.local.u32 %r2, [%l]; ld.local.u32 %r3, [%o+128]; ld.u32 %r4, [%g];
+    add.s32 %r50, %r2, %r3; add.s32 %r50, %r50, %r4;)");
+  for (uint32_t i = 0; i < 32; ++i)
+    EXPECT_EQ(got[i], 102 * i);
+}
+
+TEST(SpaceTest, GenericPointersReachSharedAndDeviceMemory) {
+  std::vector<uint32_t> got = perLane(R"(.shared .align 4 .b8 s[128]; .reg .b64 %s, %o, %g; .reg .pred %q;
+    mov.u64 %s, s; cvta.shared.u64 %g, %s; mul.wide.u32 %o, %r0, 4; add.s64 %g, %g, %o; add.s32 %r1, %r0, 7;
+    st.u32 [%g], %r1; isspacep.shared %q, %g; add.s64 %o, %o, %rd90; setp.lt.u32 %p0, %r0, 16;
+    st.u32 [%o], %r0; @%p0 mov.u64 %g, %o; ld.u32 %r50, [%g]; @!%q mov.u32 %r50, 99;)");
+  for (uint32_t i = 0; i < 32; ++i)
+    EXPECT_EQ(got[i], i < 16 ? i : i + 7);
+}
+
 // --- atomics ----------------------------------------------------------------------------
 
 TEST(AtomicTest, BlocksCountTogetherOnSeveralHostThreads) {

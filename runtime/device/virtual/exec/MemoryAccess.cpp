@@ -79,7 +79,8 @@ void LaneAccess::setHosts(uint32_t lanes, uint8_t *base, const uint64_t *offset)
 }
 
 bool LaneAccess::resolve(Warp &warp, Space space, uint32_t bytes, AccessKind kind) {
-  if (space != Space::Generic)
+  // A local address is another place in every lane, and a generic one may be.
+  if (space != Space::Generic && space != Space::Local)
     classify(bytes);
   switch (space) {
   case Space::Shared:
