@@ -89,6 +89,16 @@ static std::vector<std::string> nested(StringRef before, const LambdaText &lambd
   return lines;
 }
 
+/// A variable that is made only to be returned is returned as an expression.
+static void returnLast(LambdaText &lambda) {
+  StringRef last = lambda.statements.empty() ? StringRef() : StringRef(lambda.statements.back());
+  std::string start = "const float " + lambda.result + " = ";
+  if (!last.consume_front(start) || !last.consume_back(";"))
+    return;
+  lambda.result = last.str();
+  lambda.statements.pop_back();
+}
+
 /// Prints what a step of the loop computes in scalars; `k` is its counter.
 SourceText KernelPrinter::bindStep(SlicedProduct &product, int64_t divisor) {
   scf::ForOp steps = product.steps;
@@ -129,6 +139,7 @@ LambdaText KernelPrinter::operandsText(Value value, SlicedProduct &product, Tile
     c.row = laneIndex("row", padded.rows);
     c.col = laneIndex("i", vectorLanes);
     c.lambda.result = inCluster(c, value, true, true).text;
+    returnLast(c.lambda);
     return c;
   };
   Cluster c = attempt(true);
@@ -162,6 +173,7 @@ LambdaText KernelPrinter::elementText(Value value, SlicedProduct &product) {
   c.col = IndexExpr::constant(0);
   c.lambda.parameters = {"int row", "int k"};
   c.lambda.result = inCluster(c, value, true, true).text;
+  returnLast(c.lambda);
   usedNames = std::move(names);
   return withStep(step, c.lambda);
 }

@@ -66,7 +66,7 @@ TEST_P(EmitText, IsThatOfTheFile) {
   EXPECT_EQ(kernel->text, readFixture("texts/" + name + ".cu"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, EmitText, testing::Values("norm", "gemv", "append", "attention"),
+INSTANTIATE_TEST_SUITE_P(Kernels, EmitText, testing::Values("norm", "gemv", "append", "attention", "product"),
                          [](const auto &param) { return std::string(param.param); });
 
 TEST(Emit, SaysWhatALaunchNeeds) {
