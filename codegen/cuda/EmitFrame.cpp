@@ -120,7 +120,8 @@ void KernelPrinter::printSignature(SourceText &text) {
   size_t widest = 0;
   for (auto &[parameter, comment] : parameters)
     widest = std::max(widest, parameter.size() + 1);
-  text.line("extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ") " +
+  std::string minimumBlocks = forWarpgroups ? ", 1" : ""; // setmaxnreg wants the registers to be known
+  text.line("extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + minimumBlocks + ") " +
             kernel.getSymName().str() + "(");
   for (size_t i = 0; i < parameters.size(); ++i) {
     bool isLast = i + 1 == parameters.size();

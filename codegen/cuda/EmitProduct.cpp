@@ -2,7 +2,8 @@
 //
 // A loop over slices of k (SlicedProduct.h) becomes a call:
 //
-//   rounded operands  weightProductSpread or weightProductTiled, on tensor cores
+//   rounded operands  weightProductSpread, weightProductTiled or, on sm_90a,
+//                     weightProductWarpgroup, on tensor cores
 //   f32, spread       spreadDots: each warp adds up its slices in registers
 //
 // The call says where an element of x is (EmitElement.cpp) and which packed
@@ -147,11 +148,6 @@ std::string KernelPrinter::declareWeight(DotOp dot, SlicedProduct &product) {
   return buffer.name;
 }
 
-void KernelPrinter::bindSums(SlicedProduct &product, ArrayRef<std::string> names) {
-  for (auto [result, name] : llvm::zip_equal(product.slices.getResults(), names))
-    bind(result, {name});
-}
-
 /// Dots that one call can do: with the same x and weights of one format.
 static SmallVector<SmallVector<unsigned>> callsOf(SlicedProduct &product) {
   auto alike = [](DotOp a, DotOp b) {
@@ -170,91 +166,139 @@ static SmallVector<SmallVector<unsigned>> callsOf(SlicedProduct &product) {
   return calls;
 }
 
-void KernelPrinter::emitTensorCoreProduct(SlicedProduct &product, TileShape padded) {
-  int64_t warps = threads / warpThreads;
-  std::vector<std::string> names(product.dots.size());
-  bool isFirst = true;
-  for (ArrayRef<unsigned> call : callsOf(product)) {
-    std::vector<std::string> weights;
-    for (unsigned i : call) {
-      weights.push_back(declareWeight(product.dots[i], product));
-      names[i] = fresh(weights.back() + "Sum");
+/// True if the kernel is one product with the shapes of weight_product_warpgroup.cuh.
+bool KernelPrinter::isForWarpgroups() {
+  constexpr int64_t lanes = 128, rows[] = {32, 64, 128};
+  if (!options.hasWarpgroupProducts)
+    return false;
+  for (auto loop : kernel.getBody().front().getOps<scf::ForOp>())
+    if (std::optional<SlicedProduct> product = matchSlicedProduct(loop)) {
+      TileShape sums = shapeOf(product->sumType());
+      return product->operand && !product->isSpread && sums.lanes == lanes && llvm::is_contained(rows, sums.rows) &&
+             llvm::all_of(product->dots, weightOf) && callsOf(*product).size() == 1;
     }
-    DotOp dot = product.dots[call.front()];
-    int64_t count = call.size();
-    constexpr int64_t partPitch = 4, stageBytes = 2 * 2 * 512; // weight_product.cuh
-    productBytes =
-        std::max<int64_t>(productBytes, product.isSpread ? count * warps * padded.rows * (padded.lanes + partPitch) * 4
-                                                         : padded.rows / tokenRows * stageBytes);
-    if (!isFirst)
-      out->line("barrier<L>();"); // the last product's scratch is free
-    isFirst = false;
-    std::string result = count == 1 ? names[call.front()] : fresh("sums");
-    std::string function = product.isSpread ? "weightProductSpread" : "weightProductTiled";
-    std::string which = count == 1 ? weights.front() : "together(" + llvm::join(weights, ", ") + ")";
-    std::string first = index(weightOf(dot).getIndices()[1]).text();
-    out->call("const auto " + result + " = " + function + "<" + std::to_string(padded.rows) + ", " +
-                  std::to_string(padded.lanes) + ", " + std::to_string(product.slice) + ", " + std::to_string(warps) +
-                  ">(" + which + ", " + first + ", ",
-              {operandsText(dot.getLhs(), product, padded)}, ", products);");
-    for (auto [place, i] : llvm::enumerate(call))
-      if (count > 1)
-        out->line("const auto &" + names[i] + " = " + result + ".tile[" + std::to_string(place) + "];");
-  }
-  bindSums(product, names);
+  return false;
 }
 
-void KernelPrinter::emitSpreadDots(SlicedProduct &product, TileShape padded) {
+/// Shared memory that the call needs, by the formulas of the library.
+static int64_t scratchOf(ProductForm form, TileShape padded, int64_t warps, int64_t count) {
+  constexpr int64_t partPitch = 4, chunkBytes = 64, stages = 2, ringStages = 4, barrierBytes = 16;
+  switch (form) {
+  case ProductForm::Spread:
+    return count * warps * padded.rows * (padded.lanes + partPitch) * 4;
+  case ProductForm::Tiled:
+    return stages * 2 * chunkBytes * padded.rows;
+  case ProductForm::Warpgroup:
+    return ringStages * (2 * chunkBytes * padded.rows + barrierBytes);
+  }
+  return 0;
+}
+
+/// "weightProductTiled<64, 128, 96, 8>"
+static std::string functionOf(ProductForm form, const SlicedProduct &product, TileShape padded, int64_t warps) {
+  std::string tokens = std::to_string(padded.rows), slice = std::to_string(product.slice);
+  if (form == ProductForm::Warpgroup)
+    return "weightProductWarpgroup<" + tokens + ", " + slice + ">";
+  return std::string(form == ProductForm::Spread ? "weightProductSpread<" : "weightProductTiled<") + tokens + ", " +
+         std::to_string(padded.lanes) + ", " + slice + ", " + std::to_string(warps) + ">";
+}
+
+/// One call for dots with the same x. The warpgroup form leaves its epilogue's lambda open.
+void KernelPrinter::emitProductCall(SlicedProduct &product, ArrayRef<unsigned> call, ProductForm form,
+                                    TileShape padded) {
+  std::vector<std::string> weights, names;
+  for (unsigned i : call) {
+    weights.push_back(declareWeight(product.dots[i], product));
+    names.push_back(fresh(weights.back() + "Sum"));
+    bind(product.slices.getResult(i), {names.back()});
+  }
+  DotOp dot = product.dots[call.front()];
   int64_t warps = threads / warpThreads;
-  std::vector<std::string> names;
-  for (DotOp dot : product.dots) {
-    productBytes = std::max<int64_t>(productBytes, warps * padded.rows * padded.lanes * 4);
-    if (!names.empty())
-      out->line("barrier<L>();"); // the last product's scratch is free
-    names.push_back(fresh("sum"));
-    LambdaText x = elementText(dot.getLhs(), product);
-    IndexExpr k = laneIndex("k", product.columns);
-    k.divisor = product.step;
-    scf::ForOp steps = product.steps;
-    indexValues[steps.getInductionVar()] = k;
-    LambdaText weight = loadText(access(weightOf(dot)), "step", "col", {product.step, padded.lanes});
-    weight.parameters.insert(weight.parameters.begin(), "int k");
-    std::string sizes;
-    for (int64_t size : {padded.rows, padded.lanes, product.columns, product.slice, product.step, warps})
-      sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-    out->call("const auto " + names.back() + " = spreadDots<" + sizes + ">(", {x, weight}, ", products);");
+  bool isSingle = call.size() == 1, isOpen = form == ProductForm::Warpgroup;
+  productBytes = std::max<int64_t>(productBytes, scratchOf(form, padded, warps, call.size()));
+  std::string result = isSingle ? names.front() : fresh("sums");
+  std::string type = "WarpgroupTile<" + std::to_string(padded.rows) + ">";
+  if (!isSingle)
+    type = "Products<" + std::to_string(call.size()) + ", " + type + ">";
+  std::string which = isSingle ? weights.front() : "together(" + llvm::join(weights, ", ") + ")";
+  std::string first = index(weightOf(dot).getIndices()[1]).text();
+  out->call((isOpen ? "" : "const auto " + result + " = ") + functionOf(form, product, padded, warps) + "(" + which +
+                ", " + first + ", ",
+            {operandsText(dot.getLhs(), product, padded)},
+            isOpen ? ", products, [&](const " + type + " &" + result + ") {" : ", products);");
+  if (isOpen) {
+    out->indent();
+    openEpilogue = product.slices->getBlock();
   }
-  bindSums(product, names);
+  for (auto [place, name] : llvm::enumerate(names))
+    if (!isSingle)
+      out->line("const auto &" + name + " = " + result + ".tile[" + std::to_string(place) + "];");
 }
 
-/// Prints the loop as a call; false leaves it to be a loop.
+void KernelPrinter::emitSpreadDots(SlicedProduct &product, unsigned number, TileShape padded) {
+  DotOp dot = product.dots[number];
+  int64_t warps = threads / warpThreads;
+  productBytes = std::max<int64_t>(productBytes, warps * padded.rows * padded.lanes * 4);
+  LambdaText x = elementText(dot.getLhs(), product);
+  IndexExpr k = laneIndex("k", product.columns);
+  k.divisor = product.step;
+  indexValues[product.steps.getInductionVar()] = k;
+  LambdaText weight = loadText(access(weightOf(dot)), "step", "col", {product.step, padded.lanes});
+  weight.parameters.insert(weight.parameters.begin(), "int k");
+  std::string name = fresh("sum"), sizes;
+  for (int64_t size : {padded.rows, padded.lanes, product.columns, product.slice, product.step, warps})
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  out->call("const auto " + name + " = spreadDots<" + sizes + ">(", {x, weight}, ", products);");
+  bind(product.slices.getResult(number), {name});
+}
+
+/// The layout of the sums, and of all that is computed with them.
+const TileLayout *KernelPrinter::layOutSums(SlicedProduct &product, ProductForm form) {
+  int64_t warps = form == ProductForm::Warpgroup ? 8 : threads / warpThreads;
+  bool isSpread = form == ProductForm::Spread;
+  TileLayout layout{.name = "Sums", .type = "", .hasSlots = false, .padsOneRow = true, .padsOneLane = true};
+  layout.type = isSpread ? "Flat<" + std::to_string(threads) + ">" : "MmaLanes<" + std::to_string(warps) + ">";
+  layout.rowUnit = isSpread ? 1 : tokenRows;
+  layout.laneUnit = !product.operand ? 1 : isSpread ? blockRows : blockRows * warps;
+  const TileLayout *kept = layouts.add(layout);
+  layouts.assignAfter(product.slices, kept);
+  TileShape sums = shapeOf(product.sumType());
+  for (Operation *next = product.slices->getNextNode(); next; next = next->getNextNode())
+    for (Value result : next->getResults())
+      if (isTile(result) && !(shapeOf(result.getType()) == sums))
+        writtenOut.insert(result);
+  return kept;
+}
+
+/// Prints the loop as calls; false leaves it to be a loop.
 bool KernelPrinter::emitProduct(scf::ForOp op) {
   std::optional<SlicedProduct> product = matchSlicedProduct(op);
   if (!product || !isProduct(*product))
     return false;
   emitLocation(*op);
-  TileShape sums = shapeOf(product->sumType());
-  int64_t warps = threads / warpThreads;
-  TileLayout layout{.name = "Sums", .type = "", .hasSlots = false, .padsOneRow = true, .padsOneLane = true};
-  bool isSpread = product->isSpread;
-  layout.type = isSpread ? "Flat<" + std::to_string(threads) + ">" : "MmaLanes<" + std::to_string(warps) + ">";
-  layout.rowUnit = isSpread ? 1 : tokenRows;
-  layout.laneUnit = !product->operand ? 1 : isSpread ? blockRows : blockRows * warps;
-  const TileLayout *kept = layouts.add(layout);
-  layouts.assignAfter(op, kept);
-  for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
-    for (Value result : next->getResults())
-      if (isTile(result) && !(shapeOf(result.getType()) == sums))
-        writtenOut.insert(result);
+  ProductForm form = product->isSpread ? ProductForm::Spread
+                     : forWarpgroups   ? ProductForm::Warpgroup
+                                       : ProductForm::Tiled;
+  TileShape padded = layOutSums(*product, form)->padded(shapeOf(product->sumType()));
   bool waits = false;
   op.getBody()->walk([&](Operation *inner) { waits |= barriers.contains(inner); });
   if (waits)
     out->line("barrier<L>();");
   publishRows(*product);
-  if (product->operand)
-    emitTensorCoreProduct(*product, kept->padded(sums));
-  else
-    emitSpreadDots(*product, kept->padded(sums));
+  bool isFirst = true;
+  for (ArrayRef<unsigned> call : callsOf(*product)) {
+    if (!isFirst)
+      out->line("barrier<L>();"); // the last call's scratch is free
+    isFirst = false;
+    if (product->operand)
+      emitProductCall(*product, call, form, padded);
+    else
+      for (unsigned number : call) {
+        if (number != call.front())
+          out->line("barrier<L>();");
+        emitSpreadDots(*product, number, padded);
+      }
+  }
   return true;
 }
 

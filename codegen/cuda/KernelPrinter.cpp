@@ -20,7 +20,7 @@ namespace fusec::codegen::cuda {
 //===----------------------------------------------------------------------===//
 
 KernelPrinter::KernelPrinter(KernelOp kernel, const CudaEmitOptions &options)
-    : kernel(kernel), options(options), rowTiles(findRowTiles(kernel, options)),
+    : kernel(kernel), options(options), rowTiles(findRowTiles(kernel, options)), forWarpgroups(isForWarpgroups()),
       threads(rowTiles ? rowTiles->threads() : chooseThreads()), layouts(threads), barriers(findBarriers(kernel)) {
   if (rowTiles)
     layOutRows();
@@ -32,6 +32,9 @@ KernelPrinter::KernelPrinter(KernelOp kernel, const CudaEmitOptions &options)
 
 /// What the schedule says, else a thread per lane of the widest tile.
 int KernelPrinter::chooseThreads() {
+  constexpr int productThreads = 384; // two warpgroups multiply, one brings x
+  if (forWarpgroups)
+    return productThreads;
   if (DictionaryAttr schedule = kernel.getScheduleAttr())
     if (auto given = schedule.getAs<IntegerAttr>("threads"))
       return static_cast<int>(llvm::alignTo(std::clamp<int64_t>(given.getInt(), 32, 1024), 32));
@@ -105,7 +108,9 @@ std::string KernelPrinter::family() {
 std::string KernelPrinter::assemble() {
   SourceText text;
   printHeader(text);
-  text.line(productBytes ? "#include \"weight_product.cuh\"" : "#include \"tile.cuh\"");
+  text.line(!productBytes   ? "#include \"tile.cuh\""
+            : forWarpgroups ? "#include \"weight_product_warpgroup.cuh\""
+                            : "#include \"weight_product.cuh\"");
   if (rowTiles)
     text.line(rowTiles->isWarpgroup ? "#include \"mma_rows_warpgroup.cuh\"" : "#include \"mma_rows.cuh\"");
   text.blank();
@@ -141,6 +146,8 @@ void KernelPrinter::emitBlock(Block &block) {
     if (op.getNumResults() != 1 || !writtenOut.contains(op.getResult(0)))
       emitOp(op);
   }
+  if (openEpilogue == &block)
+    out->close("});");
   // Names and looked up pages end with their C++ block.
   pageLookups.resize(lookups);
   if (isa<scf::ForOp, scf::IfOp, ReduceOp>(block.getParentOp()))

@@ -86,6 +86,7 @@ struct GridAxis {
 };
 
 struct SlicedProduct; // SlicedProduct.h
+enum class ProductForm { Spread, Tiled, Warpgroup };
 
 class KernelPrinter {
 public:
@@ -180,9 +181,10 @@ private:
   bool emitProduct(mlir::scf::ForOp op);
   bool isProduct(SlicedProduct &product);
   void publishRows(SlicedProduct &product);
-  void emitTensorCoreProduct(SlicedProduct &product, TileShape padded);
-  void emitSpreadDots(SlicedProduct &product, TileShape padded);
-  void bindSums(SlicedProduct &product, llvm::ArrayRef<std::string> names);
+  bool isForWarpgroups();
+  const TileLayout *layOutSums(SlicedProduct &product, ProductForm form);
+  void emitProductCall(SlicedProduct &product, llvm::ArrayRef<unsigned> call, ProductForm form, TileShape padded);
+  void emitSpreadDots(SlicedProduct &product, unsigned number, TileShape padded);
   std::string declareWeight(tile::DotOp dot, SlicedProduct &product);
 
   // Elements.
@@ -222,6 +224,8 @@ private:
   tile::KernelOp kernel;
   const CudaEmitOptions &options;
   std::optional<RowTiles> rowTiles;
+  bool forWarpgroups;                  ///< The kernel's product is done by warpgroups.
+  mlir::Block *openEpilogue = nullptr; ///< The rest of this block is the lambda of a call.
   int threads, stages = 2;
   TileLayouts layouts;
   bool wideIndices = false;
