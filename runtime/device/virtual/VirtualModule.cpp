@@ -5,6 +5,7 @@
 #include "runtime/device/virtual/exec/FunctionDecoder.h"
 #include "runtime/device/virtual/ptx/Parser.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace fusec::virtualgpu {
@@ -65,7 +66,7 @@ Status VirtualModule::placeVariables(VirtualDevice &device, const ptx::Module &m
       continue;
     uint8_t *to = device.deviceMemory().host(found->second);
     std::memset(to, 0, static_cast<size_t>(variable.bytes()));
-    std::memcpy(to, variable.initial.data(), variable.initial.size());
+    std::copy(variable.initial.begin(), variable.initial.end(), to);
     std::memset(device.deviceMemory().flags(found->second), shadowValid | shadowInitialised,
                 static_cast<size_t>(variable.bytes()));
     for (const ptx::Variable::Reference &reference : variable.references) {
