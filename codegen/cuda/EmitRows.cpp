@@ -22,8 +22,11 @@ using fusec::fuse::Dim;
 
 namespace fusec::codegen::cuda {
 
-/// Channels from which on queries wait in shared memory: as fragments they would take the sums' registers.
-static constexpr int64_t wideQuery = 192;
+/// Channels from which on mma's queries wait in shared memory: as fragments they would take the sums' registers.
+static constexpr int64_t wideQuery = 128;
+/// Lanes from which on the sums of all splits do: a row's lanes take 4 registers of a thread for 8, and there are two
+/// sums.
+static constexpr int64_t wideSum = 160;
 static constexpr int64_t unit = 8; ///< Elements that are copied at once.
 
 //===----------------------------------------------------------------------===//
@@ -47,6 +50,7 @@ void KernelPrinter::layOutRows() {
         llvm::for_each(block.getArguments(), assign);
   });
   constexpr int64_t reserve = 2048; // for what folds row values through shared memory
+  // parkedBytes() asks for padded shapes: the layouts are known here.
   if (stagedBytes() + reserve > options.sharedBytesPerBlock)
     stages = 1;
 }
@@ -60,8 +64,25 @@ int64_t KernelPrinter::stageBytes() const {
 
 int64_t KernelPrinter::queryBytes() const {
   const OperandTree &query = rowTiles->query;
-  bool isWide = query.root && query.columns >= wideQuery;
+  bool isWide = query.root && query.columns >= wideQuery && !rowTiles->isWarpgroup;
   return isWide ? rowTiles->paddedRows() * query.columns * 2 : 0;
+}
+
+/// What the loop around the blocks carries and only merges.
+bool KernelPrinter::isParked(Value value) const {
+  auto result = dyn_cast<OpResult>(value);
+  return result && result.getOwner() == rowTiles->loop->getParentOp() && isTile(value) &&
+         shapeOf(value.getType()).lanes >= wideSum;
+}
+
+int64_t KernelPrinter::parkedBytes() const {
+  int64_t bytes = 0;
+  for (Value result : rowTiles->loop->getParentOp()->getResults())
+    if (isParked(result)) {
+      TileShape shape = paddedShape(result);
+      bytes += shape.rows * shape.lanes * getElementTypeOrSelf(result.getType()).getIntOrFloatBitWidth() / 8;
+    }
+  return bytes;
 }
 
 static std::string sharedTile(int64_t rows, int64_t columns) {

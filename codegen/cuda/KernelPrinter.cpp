@@ -239,6 +239,16 @@ std::string KernelPrinter::carry(Value init, Value result, Block *block) {
   if (isTile(init) && isOverwritable(init, block))
     return values[init].text;
   std::string name = fresh(nameFor(result));
+  if (rowTiles && isParked(result)) {
+    std::string type = "Parked" + StringRef(tileType(result)).drop_front(StringRef("Tile").size()).str();
+    out->line(type + " " + name + "(shared + " + std::to_string(stages * stageBytes() + queryBytes() + parkedAt) +
+              ");");
+    out->line(name + " = " + tileName(init, layouts.of(result)) + ";");
+    TileShape shape = paddedShape(result);
+    parkedAt += shape.rows * shape.lanes * getElementTypeOrSelf(result.getType()).getIntOrFloatBitWidth() / 8;
+    variables.insert(name);
+    return name;
+  }
   std::string type = isTile(init) ? "auto" : init.getType().isIndex() ? indexType() : cType(init.getType());
   out->line(type + " " + name + " = " +
             (isTile(init)               ? tileName(init, layouts.of(result))

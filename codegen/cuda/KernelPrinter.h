@@ -208,8 +208,10 @@ private:
   void hoistLoads(mlir::scf::ForOp op);
   void printStages(SourceText &text);
   int64_t stageBytes() const;
-  int64_t stagedBytes() const { return rowTiles ? stages * stageBytes() + queryBytes() : 0; }
+  int64_t stagedBytes() const { return rowTiles ? stages * stageBytes() + queryBytes() + parkedBytes() : 0; }
   int64_t queryBytes() const;
+  bool isParked(mlir::Value value) const;
+  int64_t parkedBytes() const;
   TileShape loadedShape(tile::LoadOp op);
 
   // Names and state.
@@ -227,6 +229,7 @@ private:
   bool forWarpgroups;                  ///< The kernel's product is done by warpgroups.
   mlir::Block *openEpilogue = nullptr; ///< The rest of this block is the lambda of a call.
   int threads, stages = 2;
+  int64_t parkedAt = 0; ///< Bytes of parked tiles so far.
   TileLayouts layouts;
   bool wideIndices = false;
   llvm::StringMap<int> usedNames;

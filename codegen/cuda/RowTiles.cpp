@@ -45,7 +45,7 @@ public:
 
   std::optional<RowTiles> run() {
     kernel.walk([&](DotOp op) { dots.push_back(op); });
-    if (dots.empty() || !findLoop() || !findOperands() || !allTilesFit() || !findLimit())
+    if (!isCascade() || dots.empty() || !findLoop() || !findOperands() || !allTilesFit() || !findLimit())
       return std::nullopt;
     chooseWarps();
     nameRoles();
@@ -53,6 +53,13 @@ public:
   }
 
 private:
+  /// Other kernels have forms of their own for tensor cores.
+  bool isCascade() {
+    DictionaryAttr schedule = kernel.getScheduleAttr();
+    auto form = schedule ? schedule.getAs<StringAttr>("form") : StringAttr();
+    return form && form.getValue().starts_with("cascade");
+  }
+
   /// All products are in the body of one loop and round their operands alike.
   bool findLoop() {
     found.loop = dyn_cast<scf::ForOp>(dots.front()->getParentOp());

@@ -17,6 +17,7 @@
 
 #include "ldmatrix.cuh"
 #include "mma_layout.cuh"
+#include "parked_tile.cuh"
 #include "reduce.cuh"
 #include "shared_tile.cuh"
 
@@ -61,13 +62,13 @@ __device__ __forceinline__ RowFragments<M, N, L> asRows(const Tile<float, M, N, 
 }
 
 /// sum += a's steps of 16 k times b, one step after the other; `fragment(s, t)` gives strip s of step t.
-template <class Operand, int M, int N, int K, class L, class F>
+template <class Operand, int unrolled, int M, int N, int K, class L, class F>
 __device__ __forceinline__ void dotSteps(Tile<float, M, N, L> &sum, F fragment, const SharedTile<K, N> &b) {
   static_assert(N % 16 == 0, "ldmatrix brings 16 columns at a time");
   constexpr int strips = L::template strips<M>;
   // Lanes 0-15 point at the 16 rows of the left 8 columns, lanes 16-31 at those of the right 8.
   const int lane = static_cast<int>(threadIdx.x) & 31, row = lane & 15, right = lane >> 4;
-#pragma unroll
+#pragma unroll unrolled
   for (int t = 0; t < K / 16; ++t) {
     FragmentA a[strips];
 #pragma unroll
@@ -91,7 +92,7 @@ __device__ __forceinline__ void dotSteps(Tile<float, M, N, L> &sum, F fragment, 
 template <class Operand, int M, int N, int K, class L>
 __device__ __forceinline__ void dot(Tile<float, M, N, L> &sum, const RowFragments<M, K, L> &a,
                                     const SharedTile<K, N> &b) {
-  dotSteps<Operand>(sum, [&](int s, int t) { return a.f[s][t]; }, b);
+  dotSteps<Operand, K / 16>(sum, [&](int s, int t) { return a.f[s][t]; }, b);
 }
 
 /// sum += a * b, both in shared memory: for wide heads, whose queries would fill the registers.
@@ -99,7 +100,7 @@ template <class Operand, int M, int N, int K, class L>
 __device__ __forceinline__ void dot(Tile<float, M, N, L> &sum, const SharedTile<M, K> &a, const SharedTile<K, N> &b) {
   constexpr int strips = L::template strips<M>;
   const int lane = static_cast<int>(threadIdx.x) & 31, row = lane & 15, right = lane >> 4;
-  dotSteps<Operand>(
+  dotSteps<Operand, 2>( // addresses of more steps at once would take the sums' registers
       sum,
       [&](int s, int t) {
         FragmentA f;
