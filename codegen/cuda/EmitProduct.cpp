@@ -41,6 +41,13 @@ static LoadOp weightOf(DotOp dot) {
   return isPanel && load.getMap() == swapped ? load : LoadOp();
 }
 
+/// True if nothing but the product reads the matrix: the text declares it for the call.
+static bool isReadHereOnly(Value matrix, scf::ForOp loop) {
+  return llvm::all_of(matrix.getUsers(), [&](Operation *user) {
+    return loop->isAncestor(user) && llvm::all_of(user->getUsers(), llvm::IsaPred<DotOp>);
+  });
+}
+
 /// True if `value` exists before `loop` is run.
 static bool isBefore(Value value, scf::ForOp loop) {
   Operation *owner = value.getParentBlock()->getParentOp();
@@ -100,7 +107,7 @@ bool KernelPrinter::isProduct(SlicedProduct &product) {
   TileShape sums = shapeOf(product.sumType());
   for (DotOp dot : product.dots) {
     LoadOp weight = weightOf(dot);
-    if (!weight || weight.getIndices()[0] != steps.getInductionVar() ||
+    if (!weight || weight.getIndices()[0] != steps.getInductionVar() || !isReadHereOnly(weight.getBuffer(), loop) ||
         index(weight.getIndices()[1]).alignment(blockRows) != blockRows || !isElementTree(dot.getLhs(), steps))
       return false;
   }
