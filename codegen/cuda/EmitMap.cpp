@@ -263,7 +263,9 @@ void KernelPrinter::emitMap(Operation &root) {
     c.lambda.parameters.insert(c.lambda.parameters.begin(), {"int row", "int col"});
   }
   std::string carrier = assignsTo(root);
-  if (carrier.empty() && rowTiles)
+  if (root.getResult(0) == declaredAhead)
+    carrier = nameFor(declaredAhead);
+  else if (carrier.empty() && rowTiles)
     carrier = overwrites(c, root);
   std::string name = carrier.empty() ? fresh(nameFor(root.getResult(0))) : carrier;
   bool isCarried = root.hasOneUse() && (isa<scf::ForOp>(*root.user_begin()) || isa<DotOp>(*root.user_begin()));

@@ -198,6 +198,7 @@ void KernelPrinter::emitBlockLoop(scf::ForOp op) {
   out->open("const auto fetch = [&](int stage, int start) {");
   emitFetch(op);
   out->close("};");
+  blockCarriers = carried;
   out->open("const auto compute = [&](int stage, int start) {");
   emitBlock(*op.getBody());
   emitYield(op.getBody()->getTerminator(), carried);
@@ -317,8 +318,53 @@ LambdaText KernelPrinter::unitText(LoadOp op, bool &isCopy) {
 // Products
 //===----------------------------------------------------------------------===//
 
+/// Where whole warps hold padding only (a decode step on warpgroups), they take part in the products and skip what lies
+/// between. The product that ends the part that begins behind `score`; null where all warps have rows, or values of
+/// the part are read after it.
+DotOp KernelPrinter::skippablePart(DotOp score) {
+  if (rowTiles->usedWarps() == rowTiles->warps || rowTiles->stagedAs(score.getRhs())->name != "keys")
+    return {};
+  SmallVector<DotOp> later;
+  for (Operation *op = score->getNextNode(); op; op = op->getNextNode())
+    if (auto dot = dyn_cast<DotOp>(op))
+      later.push_back(dot);
+  if (later.size() != 1)
+    return {};
+  DotOp last = later.front();
+  Operation *weights = last.getLhs().getDefiningOp(), *kept = last.getAcc().getDefiningOp();
+  bool fits = weights && kept && clusterRoot.lookup(weights) == weights && clusterRoot.lookup(kept) == kept &&
+              last->hasOneUse() && isa<scf::YieldOp>(*last->user_begin()) && !assignsTo(*kept).empty();
+  return fits ? last : DotOp();
+}
+
+void KernelPrinter::openSkippedPart(DotOp last) {
+  declaredAhead = last.getLhs();
+  skippedUntil = last;
+  std::string name = fresh(nameFor(declaredAhead));
+  out->line(tileType(declaredAhead) + " " + name + "{};");
+  variables.insert(name);
+  out->open("if (warpIndex() < " + std::to_string(rowTiles->usedWarps()) + ") { // the others' rows are padding");
+}
+
+/// What the loop carries is assigned in the part: its values end there.
+void KernelPrinter::closeSkippedPart(DotOp last) {
+  std::vector<std::pair<std::string, std::string>> assignments;
+  for (auto [value, name] : llvm::zip(rowTiles->loop.getYieldedValues(), blockCarriers)) {
+    if (value == last.getResult())
+      continue;
+    if (textOf(value) != name)
+      assignments.push_back({name, textOf(value)});
+    bindVariable(value, name);
+  }
+  assignAtOnce(std::move(assignments));
+  out->close();
+  skippedUntil = nullptr;
+}
+
 void KernelPrinter::emitRowsDot(DotOp op) {
   emitLocation(*op);
+  if (skippedUntil == op)
+    closeSkippedPart(op);
   std::string sum;
   if (isOverwritable(op.getAcc(), op->getBlock())) {
     sum = tileName(op.getAcc());
@@ -334,6 +380,8 @@ void KernelPrinter::emitRowsDot(DotOp op) {
   out->line((rowTiles->isWarpgroup ? "dotWarpgroup<" : "dot<") + operand + ">(" + sum + ", " + left + ", " +
             rowTiles->stagedAs(op.getRhs())->name + "Of(stage));");
   bind(op, {sum});
+  if (DotOp last = skippablePart(op))
+    openSkippedPart(last);
 }
 
 } // namespace fusec::codegen::cuda

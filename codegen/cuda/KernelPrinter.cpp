@@ -306,7 +306,11 @@ void KernelPrinter::emitYield(Operation *yield, ArrayRef<std::string> names) {
     if (text != name)
       assignments.push_back({name, text});
   }
-  // All assignments happen at once: a text that names a variable assigned earlier is kept in a variable of its own.
+  assignAtOnce(std::move(assignments));
+}
+
+/// A text that names a variable assigned earlier is kept in a variable of its own.
+void KernelPrinter::assignAtOnce(std::vector<std::pair<std::string, std::string>> assignments) {
   for (size_t i = 0; i < assignments.size(); ++i)
     for (size_t before = 0; before < i; ++before)
       if (mentions(assignments[i].second, assignments[before].first)) {

@@ -111,6 +111,7 @@ private:
   void emitFor(mlir::scf::ForOp op);
   void emitIf(mlir::scf::IfOp op);
   void emitYield(mlir::Operation *yield, llvm::ArrayRef<std::string> names);
+  void assignAtOnce(std::vector<std::pair<std::string, std::string>> assignments);
   std::string assignsTo(mlir::Operation &root);
   std::string carry(mlir::Value init, mlir::Value result, mlir::Block *block);
   void bindVariable(mlir::Value value, const std::string &name);
@@ -205,6 +206,9 @@ private:
   bool comesInUnits(tile::LoadOp op);
   LambdaText unitText(tile::LoadOp op, bool &isCopy);
   void emitRowsDot(tile::DotOp op);
+  tile::DotOp skippablePart(tile::DotOp score);
+  void openSkippedPart(tile::DotOp last);
+  void closeSkippedPart(tile::DotOp last);
   void hoistLoads(mlir::scf::ForOp op);
   void printStages(SourceText &text);
   int64_t stageBytes() const;
@@ -229,7 +233,10 @@ private:
   bool forWarpgroups;                  ///< The kernel's product is done by warpgroups.
   mlir::Block *openEpilogue = nullptr; ///< The rest of this block is the lambda of a call.
   int threads, stages = 2;
-  int64_t parkedAt = 0; ///< Bytes of parked tiles so far.
+  int64_t parkedAt = 0;                   ///< Bytes of parked tiles so far.
+  std::vector<std::string> blockCarriers; ///< Variables of the loop over blocks.
+  mlir::Operation *skippedUntil = nullptr;
+  mlir::Value declaredAhead; ///< A tile that is assigned, not declared, where it is computed.
   TileLayouts layouts;
   bool wideIndices = false;
   llvm::StringMap<int> usedNames;

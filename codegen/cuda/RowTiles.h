@@ -52,6 +52,8 @@ struct RowTiles {
   std::vector<OperandTree> staged;
   llvm::DenseMap<mlir::Value, std::string> roles; ///< What values are called.
 
+  /// Warps with rows that are not padding.
+  int usedWarps() const { return static_cast<int>((rows + 15) / 16); }
   int64_t paddedRows() const { return 16 * static_cast<int64_t>(warps); }
   int threads() const { return 32 * warps; }
   const OperandTree *stagedAs(mlir::Value value) const;
