@@ -1,0 +1,30 @@
+//===- Sections.cpp - the table of sections -----------------------------------------===//
+#include "tools/gpu_acceptance/Section.h"
+
+#include "runtime/base/AtomicFile.h"
+
+namespace fusec::acceptance {
+
+namespace {
+
+// Limits add up to less than six minutes; a section that works needs a small part of its own.
+constexpr Section table[] = {
+    {"device", "what GPU, driver and clocks the results are about", 20, runDeviceFacts},
+    {"conformance", "the driver does what GpuDevice.h says", 60, runConformance},
+    {"probes", "instructions do what the virtual device says", 40, runProbes},
+    {"models", "whole models give the stored ids and logits", 90, runModels},
+    {"rates", "bandwidth, matrix peak, launch cost (no checks)", 40, runRates},
+    {"shapes", "our kernels at the sizes of 1B and 8B models (no checks)", 90, runShapes},
+};
+
+} // namespace
+
+std::span<const Section> sections() { return table; }
+
+Result<std::unique_ptr<runtime::GpuModule>> loadCarried(runtime::GpuDevice &device, const Settings &settings,
+                                                        const std::string &name) {
+  FUSEC_ASSIGN_OR_RETURN(std::string text, readWholeFile(settings.data / name));
+  return device.loadModule(std::as_bytes(std::span(text.data(), text.size())), name);
+}
+
+} // namespace fusec::acceptance
