@@ -33,9 +33,10 @@ Status runDeviceFacts(const Settings &settings, Report &report) {
   report.fact("cuda_of_driver", info.driverVersion);
   FUSEC_ASSIGN_OR_RETURN(int64_t free, device->freeBytes());
   report.fact("free_bytes", free);
-  if (!info.isVirtual)
-    for (const auto &[name, value] : readNvml(ordinalOf(settings.device)).items())
-      report.fact(name, value);
+  const nlohmann::ordered_json managed =
+      info.isVirtual ? nlohmann::ordered_json::object() : readNvml(ordinalOf(settings.device));
+  for (const auto &[name, value] : managed.items())
+    report.fact(name, value);
   report.check("opened", info.computeCapability >= 80, "compute capability " + std::to_string(info.computeCapability));
   return {};
 }

@@ -87,12 +87,15 @@ struct Work {
   bool readsCache = false;
 };
 
+/// Launches of one op share its name: a product may come with the norm before it, an attention with its merge.
+std::string keyOf(const std::string &launch, const std::string &kernel) { return launch + " " + kernel; }
+
 std::map<std::string, Work> workOf(const Manifest &manifest) {
   std::map<std::string, Work> works;
   for (const LaunchInfo &launch : manifest.launches)
     for (int32_t index : launch.args) {
       const BufferInfo &buffer = manifest.buffers[static_cast<size_t>(index)];
-      Work &work = works[launch.name];
+      Work &work = works[keyOf(launch.name, launch.kernel)];
       work.readsCache |= buffer.kind == BufferKind::Cache;
       if (buffer.kind != BufferKind::Weight || buffer.dims.size() < 2)
         continue;
@@ -115,7 +118,7 @@ private:
   Result<std::unique_ptr<Engine>> open(int64_t tokens, int64_t chunk) const;
   Status measureDecode();
   Status measureLaunches(int64_t tokens);
-  std::string noteOf(const Work &work, int64_t tokens, double seconds) const;
+  std::string noteOf(const std::string &launch, int64_t tokens, double seconds) const;
   int repeats() const { return settings.quick ? 2 : 20; }
 
   const Settings &settings;
@@ -136,8 +139,8 @@ Result<std::unique_ptr<Engine>> ShapeRates::open(int64_t tokens, int64_t chunk) 
       {.artifact = shape.artifact, .contextTokens = tokens + 1, .chunkTokens = chunk, .device = settings.device});
 }
 
-/// The time of a step is that of many, one token each, divided: from the host's view, with its work and the logits' way
-/// back.
+/// One row of logits per token makes every step a decode step. The time of a step is that of many, one token each,
+/// divided: from the host's view, with its work and the logits' way back.
 Status ShapeRates::measureDecode() {
   const int64_t tokens = settings.quick ? 3 : 64;
   FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, open(tokens, 1));
@@ -145,30 +148,31 @@ Status ShapeRates::measureDecode() {
   std::vector<double> microseconds, rates;
   for (int i = -1; i < repeats(); ++i) {
     const auto start = std::chrono::steady_clock::now();
-    FUSEC_RETURN_IF_ERROR(engine->logits(ids, LogitRows::Last).status());
+    FUSEC_RETURN_IF_ERROR(engine->logits(ids, LogitRows::All).status());
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (i < 0)
       continue; // Captures its graphs.
     microseconds.push_back(took.count() / double(tokens) * 1e6);
     rates.push_back(double(shape.weightBytes) * double(tokens) / took.count() / 1e9);
   }
-  const std::string note = std::to_string(shape.layers) + " layers, " + std::to_string(shape.weightBytes >> 20) +
-                           " MiB of weights, context up to " + std::to_string(tokens) + ", " +
+  const std::string note = std::to_string(shape.layers) + " layers, " + std::to_string(shape.weightBytes / 1000000) +
+                           " MB of weights, context up to " + std::to_string(tokens) + ", " +
                            std::to_string(engine->graphStats().replayed) + " steps from graphs";
   report.measure({shape.name + " decode step", "us", microseconds, note});
   report.measure({shape.name + " decode weights", "GB/s", rates, "compare with 'device read'"});
   return {};
 }
 
-std::string ShapeRates::noteOf(const Work &work, int64_t tokens, double seconds) const {
+std::string ShapeRates::noteOf(const std::string &launch, int64_t tokens, double seconds) const {
+  const Work &work = works.at(launch);
   char text[128] = "";
   if (work.weightBytes > 0)
     std::snprintf(text, sizeof text, "%.1f MiB of weights: %.4g GB/s, %.4g TFLOP/s",
                   double(work.weightBytes) / (1 << 20), double(work.weightBytes) / seconds / 1e9,
                   2.0 * double(work.weightElements * tokens) / seconds / 1e12);
-  else if (work.readsCache)
-    std::snprintf(text, sizeof text, "causal, %lld heads of %lld: %.4g TFLOP/s if this is the attention",
-                  static_cast<long long>(shape.heads), static_cast<long long>(shape.headSize),
+  else if (work.readsCache && launch.find(".attention ") != std::string::npos)
+    std::snprintf(text, sizeof text, "causal, %lld heads of %lld: %.4g TFLOP/s", static_cast<long long>(shape.heads),
+                  static_cast<long long>(shape.headSize),
                   2.0 * double(shape.heads * shape.headSize) * double(tokens) * double(tokens) / seconds / 1e12);
   return text;
 }
@@ -184,7 +188,7 @@ Status ShapeRates::measureLaunches(int64_t tokens) {
   for (int i = 0; i < repeats(); ++i) {
     FUSEC_RETURN_IF_ERROR(engine->logits(ids, LogitRows::Last).status());
     for (const LaunchTime &launch : engine->takeProfile())
-      samples[launch.launch].push_back(launch.seconds / double(launch.runs) * 1e6);
+      samples[keyOf(launch.launch, launch.kernel)].push_back(launch.seconds / double(launch.runs) * 1e6);
   }
   const std::string layer = "blk." + std::to_string(shape.layers - 1) + ".";
   for (auto &[name, times] : samples) {
@@ -194,7 +198,7 @@ Status ShapeRates::measureLaunches(int64_t tokens) {
     std::vector<double> sorted = times;
     std::sort(sorted.begin(), sorted.end());
     report.measure({shape.name + " T=" + std::to_string(tokens) + " " + name.substr(layer.size()), "us", times,
-                    noteOf(work, tokens, std::max(sorted[sorted.size() / 2], 1e-3) * 1e-6)});
+                    noteOf(name, tokens, std::max(sorted[sorted.size() / 2], 1e-3) * 1e-6)});
   }
   return {};
 }
