@@ -5,6 +5,7 @@
 // where the note says so.
 //
 //===----------------------------------------------------------------------===//
+#include "tools/gpu_acceptance/EventTimer.h"
 #include "tools/gpu_acceptance/Section.h"
 
 #include "runtime/device/gpu/OpenGpuDevice.h"
@@ -24,7 +25,9 @@ public:
 
 private:
   /// Milliseconds of `work`, one per repeat.
-  Result<std::vector<double>> time(const std::function<Status()> &work);
+  Result<std::vector<double>> time(const std::function<Status()> &work) {
+    return timeByEvents(*device, *stream, quick, [&](int) { return work(); });
+  }
   Result<GpuLaunch> launchOf(const char *kernel, uint32_t blocks, uint32_t threads);
   Status measureCopy();
   Status measureRead();
@@ -38,31 +41,6 @@ private:
   std::unique_ptr<GpuModule> module;
   std::unique_ptr<GpuStream> stream;
 };
-
-Result<std::vector<double>> Rates::time(const std::function<Status()> &work) {
-  const int repeats = quick ? 2 : 25, warmups = quick ? 1 : 5;
-  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<GpuEvent> start, device->createEvent());
-  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<GpuEvent> end, device->createEvent());
-  std::vector<double> samples;
-  for (int i = 0; i < warmups + repeats; ++i) {
-    FUSEC_RETURN_IF_ERROR(stream->record(*start));
-    FUSEC_RETURN_IF_ERROR(work());
-    FUSEC_RETURN_IF_ERROR(stream->record(*end));
-    FUSEC_RETURN_IF_ERROR(stream->synchronize());
-    FUSEC_ASSIGN_OR_RETURN(double milliseconds, end->millisecondsSince(*start));
-    if (i >= warmups)
-      samples.push_back(milliseconds);
-  }
-  return samples;
-}
-
-/// `amount` per millisecond in units of 1e9 or 1e12 per second.
-std::vector<double> ratesOf(const std::vector<double> &milliseconds, double amount, double unit) {
-  std::vector<double> rates;
-  for (double ms : milliseconds)
-    rates.push_back(amount / (std::max(ms, 1e-6) * 1e-3) / unit);
-  return rates;
-}
 
 Result<GpuLaunch> Rates::launchOf(const char *kernel, uint32_t blocks, uint32_t threads) {
   GpuLaunch launch;

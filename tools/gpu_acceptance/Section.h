@@ -30,6 +30,7 @@ struct Section {
   const char *name;
   const char *proves; ///< One line for the table.
   int limitSeconds;   ///< Killed after this.
+  bool decides;       ///< False: times only, which never fail the run, whatever happens.
   /// An error is a failed check named "section".
   Status (*run)(const Settings &settings, Report &report);
 };
@@ -41,6 +42,7 @@ Status runConformance(const Settings &settings, Report &report);
 Status runProbes(const Settings &settings, Report &report);
 Status runModels(const Settings &settings, Report &report);
 Status runRates(const Settings &settings, Report &report);
+Status runBlas(const Settings &settings, Report &report);
 Status runShapes(const Settings &settings, Report &report);
 
 /// A carried PTX file for the device's architecture: "Probes.sm_80.ptx". Errors name the file.

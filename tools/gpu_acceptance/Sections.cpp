@@ -9,12 +9,13 @@ namespace {
 
 // Limits add up to less than six minutes; a section that works needs a small part of its own.
 constexpr Section table[] = {
-    {"device", "what GPU, driver and clocks the results are about", 20, runDeviceFacts},
-    {"conformance", "the driver does what GpuDevice.h says", 60, runConformance},
-    {"probes", "instructions do what the virtual device says", 40, runProbes},
-    {"models", "whole models give the stored ids and logits", 90, runModels},
-    {"rates", "bandwidth, matrix peak, launch cost (no checks)", 40, runRates},
-    {"shapes", "our kernels at the sizes of 1B and 8B models (no checks)", 90, runShapes},
+    {"device", "what GPU, driver and clocks the results are about", 20, true, runDeviceFacts},
+    {"conformance", "the driver does what GpuDevice.h says", 60, true, runConformance},
+    {"probes", "instructions do what the virtual device says", 40, true, runProbes},
+    {"models", "whole models give the stored ids and logits", 90, true, runModels},
+    {"rates", "bandwidth, matrix peak, launch cost (no checks)", 30, false, runRates},
+    {"blas", "cuBLASLt's bf16 products, for comparison (no checks)", 30, false, runBlas},
+    {"shapes", "our kernels at the sizes of 1B and 8B models (no checks)", 90, false, runShapes},
 };
 
 } // namespace
