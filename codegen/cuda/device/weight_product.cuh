@@ -100,9 +100,11 @@ __device__ __forceinline__ void multiplySlice(SliceSums<Count, Rows / 16, ceilDi
         raw[slot][w][p] = weights.w[w].load(firstBlock + p, chunk);
     loadTokens<Tokens>(b[slot], x, chunk);
   };
+  // Nothing behind the slice is loaded: few tokens cost the bytes they read.
 #pragma unroll
   for (int d = 0; d < depth; ++d)
-    fetch(d, min(first + d, end - 1));
+    if (first + d < end)
+      fetch(d, first + d);
 #pragma unroll 1
   for (int chunk = first; chunk < end; chunk += depth) {
 #pragma unroll
@@ -118,7 +120,8 @@ __device__ __forceinline__ void multiplySlice(SliceSums<Count, Rows / 16, ceilDi
           for (int j = 0; j < tokenBlocks; ++j)
             mmaChunk<typename Weight::OperandType>(sums.c[w][p][j], a, b[d][j]);
         }
-      fetch(d, min(chunk + d + depth, end - 1));
+      if (chunk + d + depth < end)
+        fetch(d, chunk + d + depth);
     }
   }
 }

@@ -34,6 +34,10 @@ const std::string prologue = R"(.shared .align 16 .b8 sh[2048];
 /// Two words per thread are written, so that what follows is not about uninitialised bytes.
 const std::string written = "st.shared.u32 [%r2], %r4; st.shared.u32 [%r2+256], %r4; bar.sync 0;\n";
 
+/// 16 bytes per thread, of which the first 12 are written; their address is in %r5.
+const std::string threeOfFourWords = "shl.b32 %r5, %r3, 2; add.s32 %r5, %r5, %r1; st.shared.u32 [%r5], %r4;"
+                                     "st.shared.u32 [%r5+4], %r4; st.shared.u32 [%r5+8], %r4;";
+
 const CheckCase cases[] = {
     // Addresses.
     {"HostPointer", "ld.global.u32 %r5, [%rd92];", FaultKind::WildAccess, "outside the device's memory"},
@@ -57,6 +61,18 @@ const CheckCase cases[] = {
     {"UnwrittenLocal", ".local .align 4 .b8 l[16]; mov.u64 %rd5, l; ld.local.u32 %r5, [%rd5];",
      FaultKind::Uninitialised},
     {"AtomicOnUnwritten", "red.global.add.u32 [%rd2], 1;", FaultKind::Uninitialised},
+    {"VectorWithUnwrittenWord", threeOfFourWords + "ld.shared.v4.u32 {%r6, %r7, %r8, %r9}, [%r5];",
+     FaultKind::Uninitialised, "byte 12"},
+    {"WordThatTheCompilerDoesNotUse",
+     threeOfFourWords + ".pragma \"used_bytes_mask 4095\"; ld.shared.v4.u32 {%r6, %r7, %r8, %r9}, [%r5];",
+     {}},
+    {"WordThatTheCompilerUses",
+     threeOfFourWords + ".pragma \"used_bytes_mask 65535\"; ld.shared.v4.u32 {%r6, %r7, %r8, %r9}, [%r5];",
+     FaultKind::Uninitialised, "byte 12"},
+    {"OneLoadPerPragma",
+     threeOfFourWords + ".pragma \"used_bytes_mask 4095\"; ld.shared.v4.u32 {%r6, %r7, %r8, %r9}, [%r5];"
+                        "ld.shared.v4.u32 {%r6, %r7, %r8, %r9}, [%r5];",
+     FaultKind::Uninitialised, "byte 12"},
     // Races inside a block.
     {"SharedWithoutBarrier",
      written + "st.shared.u32 [%r2], %r4; xor.b32 %r5, %r3, 128; add.s32 %r5, %r5, %r1; ld.shared.u32 %r6, [%r5];",

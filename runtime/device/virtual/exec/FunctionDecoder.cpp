@@ -92,6 +92,7 @@ Status FunctionDecoder::decodeInstruction(const ptx::Instruction &in) {
     FUSEC_RETURN_IF_ERROR(decode(decoder));
   if (!out.run)
     return Status(); // A declaration without effect.
+  out.usedBytes = static_cast<uint8_t>(in.usedBytes);
   program.code.push_back(out);
   program.origins.push_back({in.line, in.source, in.opcode});
   return {};

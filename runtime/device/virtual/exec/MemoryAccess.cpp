@@ -96,6 +96,12 @@ bool LaneAccess::resolve(Warp &warp, Space space, uint32_t bytes, AccessKind kin
   }
 }
 
+uint32_t LaneAccess::checkedBytes(uint32_t bytes) {
+  if (unusedBytes)
+    pattern = Pattern::Scattered; // what is looked at is no longer one range
+  return bytes - unusedBytes;
+}
+
 bool LaneAccess::resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
   DeviceMemory &memory = warp.block.grid.memory;
   alignas(64) uint64_t offset[warpLanes];
@@ -112,7 +118,7 @@ bool LaneAccess::resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
   setHosts(lanes, base, offset);
   countGlobal(warp, *this, lanes, bytes, kind);
   BlockChecker *checker = warp.block.checker.get();
-  return !checker || checker->global(warp, *this, lanes, bytes, kind);
+  return !checker || checker->global(warp, *this, lanes, checkedBytes(bytes), kind);
 }
 
 bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
@@ -130,7 +136,7 @@ bool LaneAccess::resolveShared(Warp &warp, uint32_t lanes, uint32_t bytes, Acces
   setHosts(lanes, shared.data(), at);
   countShared(warp, *this, lanes, bytes, kind);
   BlockChecker *checker = warp.block.checker.get();
-  return !checker || checker->shared(warp, *this, lanes, bytes, kind);
+  return !checker || checker->shared(warp, *this, lanes, checkedBytes(bytes), kind);
 }
 
 bool LaneAccess::resolveLocal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {
@@ -149,7 +155,7 @@ bool LaneAccess::resolveLocal(Warp &warp, uint32_t lanes, uint32_t bytes, Access
     if (lanes >> lane & 1)
       host[lane] = warp.block.localMemory(warp.firstThread() + static_cast<uint32_t>(lane)) + at[lane];
   BlockChecker *checker = warp.block.checker.get();
-  return !checker || checker->local(warp, *this, lanes, bytes, kind);
+  return !checker || checker->local(warp, *this, lanes, checkedBytes(bytes), kind);
 }
 
 bool LaneAccess::resolveParameter(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind) {

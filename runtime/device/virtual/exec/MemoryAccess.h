@@ -48,6 +48,7 @@ struct LaneAccess {
 
   uint32_t mask;
   Pattern pattern = Pattern::Scattered;
+  uint32_t unusedBytes = 0; ///< Of each lane's load: high bytes that nobody looks at, so that they are not checked.
   alignas(64) uint64_t at[warpLanes];
   alignas(64) uint8_t *host[warpLanes];
 
@@ -57,6 +58,8 @@ struct LaneAccess {
   bool resolve(Warp &warp, ptx::Space space, uint32_t bytes, AccessKind kind);
 
 private:
+  /// What the checker looks at, of `bytes` per lane.
+  uint32_t checkedBytes(uint32_t bytes);
   void classify(uint32_t bytes);
   void setHosts(uint32_t lanes, uint8_t *base, const uint64_t *offset);
   bool resolveGlobal(Warp &warp, uint32_t lanes, uint32_t bytes, AccessKind kind);

@@ -41,6 +41,7 @@ struct Instr {
   uint32_t list = 0; ///< First of `count` slots in Program::lists.
   uint16_t count = 0;
   uint16_t flags = 0;    ///< The handler's own meaning.
+  uint8_t usedBytes = 0; ///< Of a load: its low bytes that are used; 0: all.
   int64_t immediate = 0; ///< Address offset, branch target, ...
 };
 

@@ -54,6 +54,7 @@ template <typename M> void runLoad(Warp &warp, const Instr &instr) {
   LaneAccess access(warp.mask);
   access.address(warp, instr, 0);
   const uint32_t bytes = static_cast<uint32_t>(sizeof(M)) * instr.count;
+  access.unusedBytes = instr.usedBytes && instr.usedBytes < bytes ? bytes - instr.usedBytes : 0;
   if (!access.resolve(warp, static_cast<Space>(instr.space), bytes, kindOf(instr)))
     return;
   if (instr.count == 1 && (instr.flags & registerBytes) == sizeof(M) &&

@@ -53,7 +53,8 @@ struct Instruction {
   std::vector<Operand> operands;
   int line = 0; ///< Of the PTX text.
   SourceLine source;
-  int scope = 0; ///< Index of Function::scopes.
+  int scope = 0;          ///< Index of Function::scopes.
+  uint32_t usedBytes = 0; ///< Of a load: its low bytes that are used (.pragma "used_bytes_mask"); 0: all.
 };
 
 /// .reg, in one scope; `count` > 0 declares name0 ... name(count-1).

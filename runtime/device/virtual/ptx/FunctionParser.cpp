@@ -4,6 +4,10 @@
 #include "runtime/device/virtual/ptx/OperandParser.h"
 #include "runtime/device/virtual/ptx/VariableParser.h"
 
+#include <bit>
+#include <charconv>
+#include <utility>
+
 namespace fusec::virtualgpu::ptx {
 namespace {
 
@@ -113,7 +117,7 @@ private:
     if (tokens.take(".reg"))
       return registers();
     if (tokens.take(".pragma"))
-      return skipStatement();
+      return pragma();
     if (startsVariable(tokens)) {
       bool isExtern = tokens.take(".extern");
       FUSEC_ASSIGN_OR_RETURN(std::vector<Variable> variables, parseVariables(tokens, isExtern));
@@ -121,6 +125,18 @@ private:
       return {};
     }
     return tokens.unexpected("a statement");
+  }
+  /// .pragma "used_bytes_mask 4095": the next load needs only these of its bytes. Others say nothing about meaning.
+  Status pragma() {
+    constexpr std::string_view known = "used_bytes_mask ";
+    const Token name = tokens.peek();
+    if (name.kind == Token::Kind::String && name.text.starts_with(known)) {
+      uint32_t mask = 0;
+      const std::string_view digits = name.text.substr(known.size());
+      std::from_chars(digits.data(), digits.data() + digits.size(), mask);
+      usedBytes = static_cast<uint32_t>(std::bit_width(mask));
+    }
+    return skipStatement();
   }
   Status skipStatement() {
     while (!tokens.atEnd() && !tokens.take(";"))
@@ -180,6 +196,7 @@ private:
     made.line = tokens.line();
     made.source = source;
     made.scope = current;
+    made.usedBytes = std::exchange(usedBytes, 0);
     if (tokens.take("@")) {
       made.guardInverted = tokens.take("!");
       FUSEC_ASSIGN_OR_RETURN(made.guard, tokens.word("a predicate"));
@@ -199,6 +216,7 @@ private:
   Function function;
   int current = -1;
   SourceLine source;
+  uint32_t usedBytes = 0; ///< What a pragma said of the next instruction.
 };
 
 } // namespace
