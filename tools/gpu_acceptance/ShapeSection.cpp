@@ -112,10 +112,17 @@ class ShapeRates {
 public:
   ShapeRates(const Settings &settings, Report &report, Shape shape)
       : settings(settings), report(report), shape(std::move(shape)) {}
-  Status run();
+  /// Reads the manifest.
+  Status open();
+  /// A decode step, and launches at few tokens.
+  Status measureShort();
+  /// Launches that read the cache, for long prompts.
+  Status measureLong();
+  const std::string &name() const { return shape.name; }
 
 private:
-  Result<std::unique_ptr<Engine>> open(int64_t tokens, int64_t chunk) const;
+  Result<std::unique_ptr<Engine>> openEngine(int64_t tokens, int64_t chunk) const;
+  Status measureAll(const std::vector<int64_t> &sizes);
   Status measureDecode();
   Status measureLaunches(int64_t tokens);
   std::string noteOf(const std::string &launch, int64_t tokens, double seconds) const;
@@ -134,7 +141,7 @@ std::vector<int32_t> someTokens(int64_t count) {
   return ids;
 }
 
-Result<std::unique_ptr<Engine>> ShapeRates::open(int64_t tokens, int64_t chunk) const {
+Result<std::unique_ptr<Engine>> ShapeRates::openEngine(int64_t tokens, int64_t chunk) const {
   return Engine::create(
       {.artifact = shape.artifact, .contextTokens = tokens + 1, .chunkTokens = chunk, .device = settings.device});
 }
@@ -143,7 +150,7 @@ Result<std::unique_ptr<Engine>> ShapeRates::open(int64_t tokens, int64_t chunk) 
 /// divided: from the host's view, with its work and the logits' way back.
 Status ShapeRates::measureDecode() {
   const int64_t tokens = settings.quick ? 3 : 64;
-  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, open(tokens, 1));
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, openEngine(tokens, 1));
   const std::vector<int32_t> ids = someTokens(tokens);
   std::vector<double> microseconds, rates;
   for (int i = -1; i < repeats(); ++i) {
@@ -180,7 +187,7 @@ std::string ShapeRates::noteOf(const std::string &launch, int64_t tokens, double
 /// Launches of the last layer in a step of `tokens` tokens from an empty cache; above 512 only those that read the
 /// cache.
 Status ShapeRates::measureLaunches(int64_t tokens) {
-  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, open(tokens, tokens));
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, openEngine(tokens, tokens));
   const std::vector<int32_t> ids = someTokens(tokens);
   FUSEC_RETURN_IF_ERROR(engine->logits(ids, LogitRows::Last).status());
   engine->setProfiling(true);
@@ -203,42 +210,64 @@ Status ShapeRates::measureLaunches(int64_t tokens) {
   return {};
 }
 
-Status ShapeRates::run() {
+Status ShapeRates::open() {
   FUSEC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::open(shape.artifact));
   works = workOf(artifact.manifest);
+  return {};
+}
+
+Status ShapeRates::measureShort() {
   FUSEC_RETURN_IF_ERROR(measureDecode());
-  const std::vector<int64_t> sizes = settings.quick
-                                         ? std::vector<int64_t>{1, 9}
-                                         : std::vector<int64_t>{1, 8, 16, 64, 512, 1024, 2048, 4096, 8192, 16384};
+  return measureAll(settings.quick ? std::vector<int64_t>{1, 9} : std::vector<int64_t>{1, 8, 16, 64, 512});
+}
+
+Status ShapeRates::measureLong() {
+  return measureAll(settings.quick ? std::vector<int64_t>{} : std::vector<int64_t>{1024, 2048, 4096, 8192, 16384});
+}
+
+Status ShapeRates::measureAll(const std::vector<int64_t> &sizes) {
   for (int64_t tokens : sizes)
     if (Status status = measureLaunches(tokens); !status.ok())
       return internalError(std::to_string(tokens) + " tokens: " + status.message());
   return {};
 }
 
-Status measureShape(const Settings &settings, Report &report, const fs::path &file) {
-  FUSEC_ASSIGN_OR_RETURN(Shape shape, makeShape(settings, file));
-  const fs::path scratch = shape.artifact;
-  Status status = ShapeRates(settings, report, std::move(shape)).run();
+std::vector<fs::path> shapeFiles(const fs::path &folder) {
+  std::vector<fs::path> files;
   std::error_code ignored;
-  fs::remove_all(scratch, ignored); // Links and made-up weights.
-  return status;
+  for (const auto &entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".json")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Status addShape(const Settings &settings, Report &report, const fs::path &file, std::vector<ShapeRates> &shapes) {
+  FUSEC_ASSIGN_OR_RETURN(Shape shape, makeShape(settings, file));
+  FUSEC_RETURN_IF_ERROR(shapes.emplace_back(settings, report, std::move(shape)).open());
+  return {};
 }
 
 } // namespace
 
 Status runShapes(const Settings &settings, Report &report) {
-  std::vector<fs::path> files;
-  std::error_code ignored;
-  for (const auto &entry : fs::directory_iterator(settings.data / "shapes", ignored))
-    if (entry.path().extension() == ".json")
-      files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::vector<ShapeRates> shapes;
+  const std::vector<fs::path> files = shapeFiles(settings.data / "shapes");
   if (files.empty())
     report.note("no shapes in '" + settings.data.string() + "': prepare.py makes them");
+  const auto noteError = [&](const std::string &name, const Status &status) {
+    if (!status.ok())
+      report.note(name + " not measured: " + status.message());
+  };
   for (const fs::path &file : files)
-    if (Status status = measureShape(settings, report, file); !status.ok())
-      report.note(file.stem().string() + " not measured: " + status.message());
+    noteError(file.stem(), addShape(settings, report, file, shapes));
+  // Long prompts last: they may take more time than there is.
+  for (ShapeRates &shape : shapes)
+    noteError(shape.name(), shape.measureShort());
+  for (ShapeRates &shape : shapes)
+    noteError(shape.name(), shape.measureLong());
+  std::error_code ignored;
+  fs::remove_all(settings.out / "scratch", ignored); // Links and made-up weights.
   return {};
 }
 
