@@ -32,6 +32,7 @@ private:
   Status measureCopy();
   Status measureRead();
   Status measureMma();
+  Status measureWgmma();
   Status measureLaunches();
 
   const Settings &settings;
@@ -96,6 +97,27 @@ Status Rates::measureMma() {
   return {};
 }
 
+/// Where there is one: four products of 64 x 128 x 16 per step and warpgroup, two warpgroups per block.
+Status Rates::measureWgmma() {
+  if (device->info().computeCapability != 90)
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<GpuModule> hopper, loadCarried(*device, settings, "Rates.sm_90a.ptx"));
+  const uint32_t blocks = quick ? 1 : static_cast<uint32_t>(device->info().multiprocessors) * 2;
+  const int64_t steps = quick ? 2 : 2048;
+  FUSEC_ASSIGN_OR_RETURN(GpuBuffer out, device->allocate(int64_t(blocks) * 256 * 4, "wgmma sums"));
+  GpuLaunch launch;
+  FUSEC_ASSIGN_OR_RETURN(launch.function, hopper->function("wgmma_peak"));
+  launch.grid.x = blocks;
+  launch.block.x = 256;
+  const uint64_t parameters[] = {out.address(), static_cast<uint64_t>(steps)};
+  launch.parameters = parameters;
+  FUSEC_ASSIGN_OR_RETURN(std::vector<double> ms, time([&] { return stream->launch(launch); }));
+  const double flops = double(blocks) * 2 * double(steps) * 4 * (2.0 * 64 * 128 * 16);
+  report.measure(
+      {"wgmma bf16 peak", "TFLOP/s", ratesOf(ms, flops, 1e12), "m64n128k16, A from registers, B from shared"});
+  return {};
+}
+
 /// Empty kernels, one after the other: launched each, and replayed from one graph.
 Status Rates::measureLaunches() {
   const int count = quick ? 8 : 500;
@@ -132,6 +154,7 @@ Status Rates::run() {
   constexpr Step steps[] = {{"copy", &Rates::measureCopy},
                             {"read", &Rates::measureRead},
                             {"mma", &Rates::measureMma},
+                            {"wgmma", &Rates::measureWgmma},
                             {"launches", &Rates::measureLaunches}};
   for (const Step &step : steps)
     if (Status status = (this->*step.measure)(); !status.ok())

@@ -6,8 +6,9 @@
 
 Needs a build with the compiler, and NVRTC. The folder holds the runner, its
 kernels, and models compiled for sm_80 and sm_90a beside what the CPU computes
-with the same weights; the archive is made of it. Fails when the archive is larger than 60 MB, when a model
-does not compile (the archive is made without it), or when the runner needs a library that a machine with only a driver lacks.
+with the same weights; the archive is made of it. Fails when the archive is
+larger than 60 MB, when a model does not compile (the archive is made without
+it), or when the runner needs a library that a machine with only a driver lacks.
 """
 import argparse
 import json

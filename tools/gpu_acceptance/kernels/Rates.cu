@@ -5,12 +5,19 @@
 //   read_bytes(in, out, words)     every thread sums 16-byte words of `in`, one sum per thread stored
 //   random_bytes(out, words, seed) fills with bits that no cache or power saving can guess
 //
-// Rates.sm_80.ptx is this file, made by `compile.py`.
+//   wgmma_peak(out, steps)         sm_90a: wgmma m64n128k16 bf16, A from registers, B from shared memory,
+//                                  4 per round and warpgroup, one accumulator
+//
+// Rates.sm_80.ptx is this file, Rates.sm_90a.ptx its last kernel; `compile.py` makes them.
 //
 //===-----------------------------------------------------------------------===//
+#include "cp_async.cuh"
 #include "mma.cuh"
+#include "wgmma.cuh"
 
 using namespace fusec;
+
+#if defined(FUSEC_SM_80)
 
 extern "C" __global__ void __launch_bounds__(32) empty() {}
 
@@ -50,3 +57,35 @@ extern "C" __global__ void __launch_bounds__(256) random_bytes(unsigned *out, lo
     out[i] = static_cast<unsigned>(x >> 32);
   }
 }
+
+#elif defined(FUSEC_SM_90A)
+
+extern "C" __global__ void __launch_bounds__(256) wgmma_peak(float *out, long long steps) {
+  __shared__ __align__(1024) unsigned b[1024]; // 128 columns x 16 k, K-major: the same for all products.
+  for (unsigned i = threadIdx.x; i < 1024; i += 256)
+    b[i] = 0x3f803f80u;
+  fenceAsyncProxy();
+  __syncthreads();
+  FragmentA a = {{0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u}};
+  float d[64] = {};
+  const unsigned long long descriptor = matrixDescriptor(sharedAddress(b), 128, 256, false);
+  for (long long step = 0; step < steps; ++step) {
+    settle(d);
+    settle(a);
+    wgmmaFence();
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      wgmma<Bfloat, 128, Major::K>(d, a, descriptor, true);
+    wgmmaCommit();
+    wgmmaWait<0>();
+    settle(d);
+    settle(a);
+  }
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 64; ++i)
+    sum += d[i];
+  out[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+
+#endif

@@ -24,6 +24,7 @@ FILES = [
     ("Probes.cu", "sm_89", "8.4", "FUSEC_SM_89"),
     ("Probes.cu", "sm_90a", "8.0", "FUSEC_SM_90A"),
     ("Rates.cu", "sm_80", "7.8", "FUSEC_SM_80"),
+    ("Rates.cu", "sm_90a", "8.0", "FUSEC_SM_90A"),
 ]
 
 
