@@ -123,22 +123,25 @@ __device__ __forceinline__ void multiplyStreamed(SliceSums<Count, Rows / 16, cei
   for (int chunk = first; chunk < end; chunk += step) {
     __syncwarp(); // all lanes are done with the stage that is filled now
     fill(chunk + (Ring::stages - 1) * step);
-    Operands8 b[2][tokenBlocks];
-    loadTokens<Tokens>(b[0], x, chunk);
+    Operands8 tokens[tokenBlocks], next[tokenBlocks];
+    loadTokens<Tokens>(tokens, x, chunk);
     const unsigned char *stage = ring.next();
 #pragma unroll 2
     for (int c = 0; c < step; ++c) {
       if (chunk + c >= end)
         break;
-      loadTokens<Tokens>(b[(c + 1) % 2], x, min(chunk + c + 1, end - 1));
+      loadTokens<Tokens>(next, x, min(chunk + c + 1, end - 1));
 #pragma unroll
       for (int i = 0; i < runs; ++i) {
         const unsigned char *super = stage + i * runBytes + c / Weight::superChunks * Weight::superBytes;
         const WeightFragment a = Weight::decode(Weight::loadShared(super, c % Weight::superChunks));
 #pragma unroll
         for (int j = 0; j < tokenBlocks; ++j)
-          mmaChunk<typename Weight::OperandType>(sums.c[i / blocks][i % blocks][j], a, b[c % 2][j]);
+          mmaChunk<typename Weight::OperandType>(sums.c[i / blocks][i % blocks][j], a, tokens[j]);
       }
+#pragma unroll
+      for (int j = 0; j < tokenBlocks; ++j)
+        tokens[j] = next[j];
     }
   }
 }

@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 #ifdef STREAMED
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 2)
     streamed(const unsigned char *w, const float *x, float *y, const long long *sizes) {
   extern __shared__ __align__(128) unsigned char shared[];
   const Place<SPREAD_TOKENS, SPREAD_ROWS> place(sizes);
