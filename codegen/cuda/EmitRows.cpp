@@ -49,10 +49,14 @@ void KernelPrinter::layOutRows() {
       for (Block &block : region)
         llvm::for_each(block.getArguments(), assign);
   });
-  constexpr int64_t reserve = 2048; // for what folds row values through shared memory
-  // parkedBytes() asks for padded shapes: the layouts are known here.
-  if (stagedBytes() + reserve > options.sharedBytesPerBlock)
-    stages = 1;
+  constexpr int64_t reserve = 1024; // for what folds bounds through shared memory
+  // A stage ahead of the arithmetic comes first; then registers that spill are better than no kernel.
+  for (auto [count, park] : {std::pair(2, true), std::pair(1, true), std::pair(1, false)}) {
+    stages = count;
+    parks = park;
+    if (stagedBytes() + reserve <= options.sharedBytesPerBlock)
+      return;
+  }
 }
 
 int64_t KernelPrinter::stageBytes() const {
@@ -71,7 +75,7 @@ int64_t KernelPrinter::queryBytes() const {
 /// What the loop around the blocks carries and only merges.
 bool KernelPrinter::isParked(Value value) const {
   auto result = dyn_cast<OpResult>(value);
-  return result && result.getOwner() == rowTiles->loop->getParentOp() && isTile(value) &&
+  return parks && result && result.getOwner() == rowTiles->loop->getParentOp() && isTile(value) &&
          shapeOf(value.getType()).lanes >= wideSum;
 }
 

@@ -233,6 +233,7 @@ private:
   bool forWarpgroups;                  ///< The kernel's product is done by warpgroups.
   mlir::Block *openEpilogue = nullptr; ///< The rest of this block is the lambda of a call.
   int threads, stages = 2;
+  bool parks = true;                      ///< Wide sums that are only merged wait in shared memory.
   int64_t parkedAt = 0;                   ///< Bytes of parked tiles so far.
   std::vector<std::string> blockCarriers; ///< Variables of the loop over blocks.
   mlir::Operation *skippedUntil = nullptr;

@@ -162,9 +162,14 @@ bool gathersByRow(const Cascade &cascade) {
   return false;
 }
 
-/// Several tokens of a sequence read its keys and values once: 64 rows, or 16 tokens when they have more.
+/// Several tokens of a sequence read its keys and values once: 64 rows, or 16 tokens when they have more. Sums of wide
+/// heads fill the registers and shared memory with 64 rows.
 int64_t tokensFor(const CascadeShape &shape) {
-  constexpr int64_t wantedRows = 64, fewest = 16;
+  constexpr int64_t wantedRows = 64, wideHead = 160;
+  const bool isWide = llvm::any_of(shape.lanes, [](ArrayRef<int64_t> lanes) {
+    return llvm::any_of(lanes, [](int64_t n) { return n >= wideHead; });
+  });
+  const int64_t fewest = isWide ? 1 : 16;
   const Dim &tokens = shape.cascade.rows.front();
   bool walksPages = shape.cascade.folded.kind == DimKind::Paged && tokens.kind == DimKind::Ragged;
   if (!shape.onTensorCores || !walksPages || gathersByRow(shape.cascade))

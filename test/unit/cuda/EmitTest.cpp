@@ -150,6 +150,34 @@ tile.kernel @turn grid [#tile.axis<[4] by 1>] {
   EXPECT_EQ(printed.find("barrier", second + 1), std::string::npos) << printed;
 }
 
+/// Stores that lie apart in the last dimension need not wait for each other; those that touch do.
+TEST(Emit, StoresApartDoNotWait) {
+  auto storeAt = [](const std::string &second) {
+    return R"(
+tile.kernel @parts grid [#tile.axis<[4] by 1>] {
+^bb0(%x: !tile.buffer<[4, 16], f32>, %y: !tile.buffer<[4, 32], f32>):
+  %t = tile.origin 0
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant )" +
+           second + R"( : index
+  %v = tile.load %x[%t, %c0] map affine_map<(t, i) -> (t, i)> : !tile.buffer<[4, 16], f32> -> vector<16xf32>
+  tile.store %v, %y[%t, %c0] map affine_map<(t, i) -> (t, i)> : vector<16xf32>, !tile.buffer<[4, 32], f32>
+  tile.store %v, %y[%t, %c1] map affine_map<(t, i) -> (t, i)> : vector<16xf32>, !tile.buffer<[4, 32], f32>
+  tile.return
+})";
+  };
+  EXPECT_EQ(emitted(storeAt("16")).find("barrier"), std::string::npos);
+  EXPECT_NE(emitted(storeAt("15")).find("barrier"), std::string::npos);
+}
+
+TEST(Emit, DifferencesOfNegatives) {
+  const std::string negatives =
+      "%n = arith.negf %x : vector<16xf32>\n  %c = arith.constant dense<2.0> : vector<16xf32>\n"
+      "  %m = arith.mulf %x, %c : vector<16xf32>\n  %k = arith.negf %m : vector<16xf32>\n  ";
+  const std::string text = emitted(mapText(negatives + "%y = arith.subf %n, %k : vector<16xf32>"));
+  EXPECT_NE(text.find("(vectorTile * 2.0f) - vectorTile"), std::string::npos) << text;
+}
+
 TEST(Emit, ErrorsNameKernelAndReason) {
   EXPECT_EQ(emit(mapText("%y = math.cbrt %x : vector<16xf32>")).status().message(),
             "kernel 'map16', math.cbrt: has no CUDA lowering");

@@ -67,6 +67,13 @@ TEST(IndexExpr, NeighboursOfAPair) {
   EXPECT_EQ(evaluated("d0 * 2 - d2 + (d2 floordiv 2) * 4 + 577"), "block * 2 + (lane ^ 1) + 576");
 }
 
+// Heads of a row of several tokens: the remainder is said, and so in range.
+TEST(IndexExpr, RemaindersOfRows) {
+  EXPECT_EQ(evaluated("d2 * 64 - (d2 floordiv 3) * 192"), "lane % 3 * 64");
+  EXPECT_EQ(evaluated("d0 + d2 * 64 + d1 - (d2 floordiv 3) * 192"), "block + lane % 3 * 64 + step");
+  EXPECT_EQ(evaluated("d2 * 64 - (d2 floordiv 3) * 128"), "lane * 64 + lane / 3 * -128"); // no remainder
+}
+
 TEST(IndexExpr, BoundsFollow) {
   IndexExpr length = IndexExpr::variable({"length"}), limit = IndexExpr::variable({"C"});
   limit.min = 0;
