@@ -24,9 +24,10 @@ namespace fusec::codegen::cuda {
 
 /// Channels from which on mma's queries wait in shared memory: as fragments they would take the sums' registers.
 static constexpr int64_t wideQuery = 128;
-/// Lanes from which on the sums of all splits do: a row's lanes take 4 registers of a thread for 8, and there are two
-/// sums.
-static constexpr int64_t wideSum = 160;
+/// The sums of all splits wait there, too: those of wide heads, since a thread has no registers for two sums (a row's 8
+/// lanes take 4), and those of narrow ones, since fewer registers let a further block onto the multiprocessor. In
+/// between, shared memory would be what limits the blocks.
+static constexpr int64_t narrowSum = 64, wideSum = 160;
 static constexpr int64_t unit = 8; ///< Elements that are copied at once.
 
 //===----------------------------------------------------------------------===//
@@ -75,8 +76,10 @@ int64_t KernelPrinter::queryBytes() const {
 /// What the loop around the blocks carries and only merges.
 bool KernelPrinter::isParked(Value value) const {
   auto result = dyn_cast<OpResult>(value);
-  return parks && result && result.getOwner() == rowTiles->loop->getParentOp() && isTile(value) &&
-         shapeOf(value.getType()).lanes >= wideSum;
+  if (!parks || !result || result.getOwner() != rowTiles->loop->getParentOp() || !isTile(value))
+    return false;
+  const int64_t lanes = shapeOf(value.getType()).lanes;
+  return lanes >= wideSum || (lanes > 1 && lanes <= narrowSum);
 }
 
 int64_t KernelPrinter::parkedBytes() const {

@@ -77,7 +77,8 @@ TEST_P(RowTilesText, IsThatOfTheFile) {
     std::ofstream(std::string(FUSEC_SOURCE_DIR) + "/test/unit/cuda/" + fileOf(target)) << kernel->text;
   EXPECT_EQ(kernel->text, readFixture(fileOf(target)));
   EXPECT_EQ(kernel->threads, 128);
-  EXPECT_EQ(kernel->sharedBytes, 2 * 2 * 64 * 64 * 2 + 2 * 64 * 4); // stages of keys and values; what folds bounds
+  // Stages of keys and values, sums of all splits, what folds bounds.
+  EXPECT_EQ(kernel->sharedBytes, 2 * 2 * 64 * 64 * 2 + 64 * 64 * 4 + 2 * 64 * 4);
   EXPECT_EQ(kernel->family, "attention");
 }
 INSTANTIATE_TEST_SUITE_P(Targets, RowTilesText, testing::Values("sm_80", "sm_90a"),
@@ -112,10 +113,13 @@ TEST(RowTilesGuide, TargetsDifferInTheProduct) {
 
 /// Stages give way to what a target has; what does not fit at all is said with both numbers.
 TEST(RowTilesGuide, SharedMemoryDecidesTheStages) {
-  Result<CudaKernelText> one = emitFor("sm_80", 20 << 10);
-  ASSERT_TRUE(one) << one.status().message();
-  EXPECT_NE(one->text.find("pipelined<1, Rows>"), std::string::npos);
-  EXPECT_EQ(one->sharedBytes, 2 * 64 * 64 * 2 + 2 * 64 * 4);
+  for (bool isParked : {true, false}) {
+    Result<CudaKernelText> one = emitFor("sm_80", (isParked ? 36 : 20) << 10);
+    ASSERT_TRUE(one) << one.status().message();
+    EXPECT_NE(one->text.find("pipelined<1, Rows>"), std::string::npos);
+    EXPECT_EQ(one->text.find("Parked<") != std::string::npos, isParked);
+    EXPECT_EQ(one->sharedBytes, 2 * 64 * 64 * 2 + isParked * 64 * 64 * 4 + 2 * 64 * 4);
+  }
   EXPECT_EQ(emitFor("sm_80", 10 << 10).status().message(),
             "kernel 'attention_tile' needs 16896 bytes of shared memory, a block of the target has 10240");
 }

@@ -3,7 +3,7 @@
 // Grid       W x 3 x 3 by 3, a block of 128 threads for each program, last axis fastest
 // Schedule   block = 64, form = "cascade-tile", rows = 3, split = 256, threads = 128, tokens = 21
 // Tiles      64 rows, 63 in use, 16 in the mma accumulators of each warp
-// Shared     33280 bytes
+// Shared     49664 bytes
 //===----------------------------------------------------------------------===//
 #include "tile.cuh"
 #include "mma_rows_warpgroup.cuh"
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_tile(
   const auto keysOf = [=](int stage) { return Keys{shared + stage * 16384}; };
   using Values = SharedTile<64, 64>;
   const auto valuesOf = [=](int stage) { return Values{shared + stage * 16384 + 8192}; };
-  Exchange<512> exchange(shared + 32768);
+  Exchange<512> exchange(shared + 49152);
 
   const int token = query_tiles[item * 2];
   const int tokens = query_tiles[item * 2 + 1];
@@ -68,7 +68,8 @@ extern "C" __global__ void __launch_bounds__(128) attention_tile(
   });
   auto mostOfAll = splat<float, 64, 1, Rows>(-infinity<float>());
   auto totalOfAll = splat<float, 64, 1, Rows>(0.0f);
-  auto sumOfAll = splat<float, 64, 64, Rows>(0.0f);
+  Parked<float, 64, 64, Rows> sumOfAll(shared + 32768);
+  sumOfAll = splat<float, 64, 64, Rows>(0.0f);
   for (int i = 0; i < end; i += 256) {
     const int partEnd = smaller(i + 256, end);
     auto most = splat<float, 64, 1, Rows>(-infinity<float>());
