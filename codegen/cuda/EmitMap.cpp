@@ -157,10 +157,15 @@ LambdaText KernelPrinter::treeText(const OperandTree &tree, std::vector<std::str
   for (Operation &op : *root.getParentBlock())
     if (auto load = dyn_cast<LoadOp>(op); load && tree.ops.contains(load)) {
       MemoryAccess a = access(load);
-      a.rows.reset(); // the caller's
+      a.rows.reset();
       loads.insert({load, place(a, laneIndex("row", tree.rows), laneIndex("col", tree.columns), Purpose::Load)});
     }
   llvm::append_range(missing, takeCommonConditions(loads));
+  for (auto &[op, at] : loads) { // what is computed of a row of zeros need not be zero
+    Value rows = cast<LoadOp>(op).getRows();
+    if (rows && rows != tree.rowLimit)
+      at.perLane.insert(at.perLane.begin(), "row < " + index(rows).expr().in(Binding::Shift));
+  }
   if (!missing.empty())
     c.lambda.statements = {"if (" + llvm::join(missing, " || ") + ")", "  return 0.0f;"};
   for (Operation &op : *root.getParentBlock()) {

@@ -249,15 +249,14 @@ void KernelPrinter::emitFetch(scf::ForOp op) {
 
 void KernelPrinter::emitStaged(const OperandTree &tree) {
   std::string target = tree.name + "Of(stage), ", threadCount = std::to_string(threads);
-  auto load = tree.root.getDefiningOp<LoadOp>();
-  if (load && comesInUnits(load)) {
+  if (auto load = tree.root.getDefiningOp<LoadOp>(); load && comesInUnits(load)) {
     bool isCopy = false;
     LambdaText lambda = unitText(load, isCopy);
     return out->call((isCopy ? "fillAsync<" : "fill<") + threadCount + ">(" + target, {lambda}, ");");
   }
   std::vector<std::string> missing;
-  if (load && load.getRows())
-    missing.push_back("row >= " + index(load.getRows()).expr().in(Binding::Shift));
+  if (tree.rowLimit)
+    missing.push_back("row >= " + index(tree.rowLimit).expr().in(Binding::Shift));
   if (tree.paddedColumns() > tree.columns)
     missing.push_back("col >= " + std::to_string(tree.columns));
   LambdaText lambda = treeText(tree, missing);
@@ -329,7 +328,7 @@ LambdaText KernelPrinter::unitText(LoadOp op, bool &isCopy) {
 /// between. The product that ends the part that begins behind `score`; null where all warps have rows, or values of
 /// the part are read after it.
 DotOp KernelPrinter::skippablePart(DotOp score) {
-  if (rowTiles->usedWarps() == rowTiles->warps || rowTiles->stagedAs(score.getRhs())->name != "keys")
+  if (rowTiles->usedWarps() == rowTiles->warps || rowTiles->stagedAs(score.getRhs())->isSummed)
     return {};
   SmallVector<DotOp> later;
   for (Operation *op = score->getNextNode(); op; op = op->getNextNode())

@@ -79,7 +79,10 @@ private:
         std::optional<OperandTree> tree = treeOf(op.getRhs());
         if (!tree || op.getRhs().getParentBlock() != found.loop.getBody())
           return false;
-        tree->name = isCarried(op) ? "values" : "keys";
+        tree->isSummed = isCarried(op);
+        if (auto load = tree->root.getDefiningOp<LoadOp>())
+          tree->rowLimit = load.getRows();
+        tree->name = nameOfNext(tree->isSummed ? "values" : "keys");
         found.staged.push_back(std::move(*tree));
       }
       bool isBefore = !found.loop->isAncestor(op.getLhs().getParentBlock()->getParentOp());
@@ -90,6 +93,11 @@ private:
         }
     }
     return true;
+  }
+
+  std::string nameOfNext(StringRef role) {
+    auto number = 1 + llvm::count_if(found.staged, [&](auto &tree) { return StringRef(tree.name).starts_with(role); });
+    return number == 1 ? role.str() : (role + llvm::Twine(number)).str();
   }
 
   /// The ops of one block that lead to `root` and to nothing else.
@@ -152,7 +160,7 @@ private:
   bool findLimit() {
     SmallVector<Value> limits;
     kernel.walk([&](StoreOp op) { limits.push_back(op.getRows()); });
-    found.rowLimit = limits.empty() ? Value() : limits.front();
+    found.rowLimit = found.query.rowLimit = limits.empty() ? Value() : limits.front();
     return llvm::all_equal(limits);
   }
 
@@ -199,8 +207,9 @@ private:
       name(found.loop.getUpperBound(), "partEnd");
     name(found.loop.getLowerBound(), "from");
     for (const OperandTree &tree : found.staged)
-      if (auto load = tree.root.getDefiningOp<LoadOp>(); load && load.getRows())
-        name(load.getRows(), "filled");
+      for (Operation *op : tree.ops)
+        if (auto load = dyn_cast<LoadOp>(op); load && load.getRows())
+          name(load.getRows(), "filled");
     kernel.walk([&](ReduceOp op) {
       if (op.getInputs().size() == 1 && cast<VectorType>(op.getInputs().front().getType()).getRank() == 1) {
         name(op.getInputs().front(), "bounds");

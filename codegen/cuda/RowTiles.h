@@ -34,8 +34,10 @@ namespace fusec::codegen::cuda {
 struct OperandTree {
   mlir::Value root;
   llvm::DenseSet<mlir::Operation *> ops;
-  std::string name; ///< "query", "keys", "values".
+  std::string name; ///< "query", "keys", "values"; a number tells equal ones apart.
   int64_t rows = 0, columns = 0;
+  mlir::Value rowLimit;  ///< Rows from this number on are zero, or never looked at; null: all count.
+  bool isSummed = false; ///< Its product adds to what the loop carries.
   /// Columns in shared memory, the last ones zero: ldmatrix brings 16 at a time.
   int64_t paddedColumns() const { return (columns + 15) / 16 * 16; }
   int64_t stagedBytes() const { return rows * paddedColumns() * 2; }

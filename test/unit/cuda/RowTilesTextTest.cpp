@@ -21,12 +21,13 @@ using ::fusec::test::readFixture;
 
 namespace {
 
-Result<CudaKernelText> emitFor(std::string_view targetName, int64_t sharedBytes = 0) {
+Result<CudaKernelText> emitFor(std::string_view targetName, int64_t sharedBytes = 0,
+                               const std::string &text = readFixture("texts/attention_tile.mlir")) {
   FUSEC_ASSIGN_OR_RETURN(const CudaTarget *target, cudaTargetByName(targetName));
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
   mlir::MLIRContext context(registry);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(readFixture("texts/attention_tile.mlir"), &context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   if (!module)
     return invalidArgument("the kernel text does not parse");
   CudaEmitOptions options;
@@ -122,4 +123,21 @@ TEST(RowTilesGuide, SharedMemoryDecidesTheStages) {
   }
   EXPECT_EQ(emitFor("sm_80", 10 << 10).status().message(),
             "kernel 'attention_tile' needs 16896 bytes of shared memory, a block of the target has 10240");
+}
+
+/// Values that are computed go through the same function as loads; rows that are zero are so before the computation.
+TEST(RowTilesGuide, ComputedOperandsAreFilledElementByElement) {
+  std::string text = readFixture("texts/attention_tile.mlir");
+  const std::string product = "tile.dot %85, %92,", types = " : vector<64x64xf32>\n      ";
+  const size_t at = text.find("%93 = " + product);
+  ASSERT_NE(at, text.npos);
+  text.replace(at, 6 + product.size(),
+               "%ones = arith.constant dense<1.0>" + types + "%more = arith.addf %92, %ones" + types +
+                   "%93 = tile.dot %85, %more,");
+  Result<CudaKernelText> kernel = emitFor("sm_80", 0, text);
+  ASSERT_TRUE(kernel) << kernel.status().message();
+  EXPECT_NE(kernel->text.find("fillEach<Bfloat, 128>(valuesOf(stage), [=](int row, int col) {\n"), std::string::npos);
+  EXPECT_NE(kernel->text.find("= row < filled ? valuesPage[(head * 64 + row) * 64 + col] : 0.0f;\n"), std::string::npos)
+      << kernel->text;
+  EXPECT_NE(kernel->text.find("return valuesValue + 1.0f;"), std::string::npos) << kernel->text;
 }
