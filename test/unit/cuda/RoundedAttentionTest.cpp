@@ -6,9 +6,8 @@
 // the ones meant is read off their texts.
 //
 //===----------------------------------------------------------------------===//
-#include "codegen/cuda/CompileLog.h"
 #include "codegen/cuda/EmitKernel.h"
-#include "codegen/cuda/Nvrtc.h"
+#include "codegen/cuda/KernelCompiler.h"
 #include "test/unit/cuda/CudaTestSupport.h"
 #include "test/unit/passes/AttentionGraph.h"
 #include "test/unit/passes/Comparison.h"
@@ -102,28 +101,25 @@ TEST_P(RoundedAttention, WideHeads) {
   check(form, {{{64, 1}}, {{0, 17}}}, AttentionData::Large, 2);
 }
 
-/// No kernel keeps registers in memory, nor has a stack.
+/// As they are compiled for an artifact, no kernel keeps registers in memory, nor has a stack.
 TEST_P(RoundedAttention, NothingSpills) {
   const codegen::CudaTarget &target = **codegen::cudaTargetByName(LevelChoice(level()).name);
-  Result<codegen::Nvrtc> nvrtc = codegen::Nvrtc::load(test::nvrtcSearch());
-  ASSERT_TRUE(nvrtc);
+  Result<codegen::KernelCompiler> compiler = codegen::KernelCompiler::create({.nvrtc = test::nvrtcSearch()});
+  ASSERT_TRUE(compiler) << compiler.status().message();
   const bool isFull = std::getenv("FUSEC_FULL");
   for (int64_t head : isFull ? std::vector<int64_t>{32, 64, 80, 96, 128, 192, 256} : std::vector<int64_t>{128}) {
     AttentionForm form = formOf(2, 4, head, head);
     form.storage = operands();
     CompiledGraph graph(attentionText(form), level());
     ASSERT_EQ(graph.error(), "");
-    for (const codegen::CudaKernelText &kernel : tensorTexts(graph)) {
-      codegen::NvrtcInput input{
-          .name = kernel.entry, .text = kernel.text, .target = &target, .headers = codegen::deviceLibrary()};
-      Result<codegen::NvrtcOutput> output = nvrtc->compile(input);
-      ASSERT_TRUE(output) << output.status().message();
-      Result<codegen::KernelResources> used = codegen::parseCompileLog(output->log, kernel.entry);
-      ASSERT_TRUE(used) << used.status().message();
-      EXPECT_EQ(used->spillStores + used->spillLoads + used->stackBytes, 0) << kernel.entry << " of heads of " << head;
-      std::printf("%s: heads of %d, %s: %d threads, %d registers, %d bytes shared\n", level().c_str(),
-                  static_cast<int>(head), kernel.entry.c_str(), kernel.threads, used->registers,
-                  static_cast<int>(kernel.sharedBytes));
+    for (const codegen::CudaKernelText &text : tensorTexts(graph)) {
+      Result<codegen::CudaKernel> kernel = compiler->compileOne(target, {text});
+      ASSERT_TRUE(kernel) << kernel.status().message();
+      const codegen::KernelResources &used = kernel->resources;
+      EXPECT_EQ(used.spillStores + used.spillLoads + used.stackBytes, 0) << text.entry << " of heads of " << head;
+      std::printf("%s: heads of %d, %s: %d threads, %d registers, %d bytes shared, %d blocks\n", level().c_str(),
+                  static_cast<int>(head), text.entry.c_str(), text.threads, used.registers,
+                  static_cast<int>(text.sharedBytes), kernel->occupancy.blocks);
     }
   }
 }
