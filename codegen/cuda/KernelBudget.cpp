@@ -10,16 +10,16 @@ namespace {
 /// Registers: streaming families need many warps to cover memory latency, so theirs leave at least 16 warps on a
 /// multiprocessor (65536 / 32 / 16 = 128); matrix families hold accumulators and may take what there is.
 constexpr KernelBudget table[] = {
-    {.family = "elementwise", .registers = 128},              //
-    {.family = "angles", .registers = 128, .stackBytes = 40}, // sin and cos of a huge double reduce it in memory.
-    {.family = "copy", .registers = 128},                     // Embedding, gather, scatter, KV append.
-    {.family = "norm", .registers = 128},                     //
-    {.family = "reduce", .registers = 128},                   // Softmax, argmax, merges of splits.
-    {.family = "gemv", .registers = 128},                     // Few rows times a streamed matrix.
-    {.family = "gemm", .registers = 255},                     //
-    {.family = "attention", .registers = 255},                //
-    {.family = "sample", .registers = 128},                   //
-    {.family = "test", .registers = 255},                     // Texts of tests and probes.
+    {.family = "elementwise", .registers = 128},                 //
+    {.family = "angles", .registers = 128, .stackBytes = 40},    // sin and cos of a huge double reduce it in memory.
+    {.family = "copy", .registers = 128},                        // Embedding, gather, scatter, KV append.
+    {.family = "norm", .registers = 128},                        //
+    {.family = "reduce", .registers = 128},                      // Softmax, argmax, merges of splits.
+    {.family = "gemv", .registers = 128},                        // Few rows times a streamed matrix.
+    {.family = "gemm", .registers = 255},                        //
+    {.family = "attention", .registers = 255, .stackBytes = 40}, // May rotate its queries itself: as angles.
+    {.family = "sample", .registers = 128},                      //
+    {.family = "test", .registers = 255},                        // Texts of tests and probes.
 };
 
 } // namespace
