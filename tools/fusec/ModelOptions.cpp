@@ -17,8 +17,10 @@
 namespace fusec {
 
 CLI::Option *KvDtypeOption::declare(CLI::App &app) {
-  return app.add_option("--kv-dtype", name, "how keys and values are stored: f32, f16 or bf16; default: f32, and on GPUs"
-                        " what products round to")
+  return app
+      .add_option("--kv-dtype", name,
+                  "how keys and values are stored: f32, f16 or bf16; default: f32, and on GPUs"
+                  " what products round to")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
 }
 
@@ -118,10 +120,12 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
     FUSEC_ASSIGN_OR_RETURN(level, hostLevel(options.level));
   }
   FUSEC_ASSIGN_OR_RETURN(std::string compiler, cache.digests().digestOf({compilerLibrary()}));
+  // On the CPU the default is a type: naming it asks for the same model.
+  const std::string kvDtype = target == "host" && options.kvDtype.name.empty() ? "f32" : options.kvDtype.name;
   ArtifactKey key{.modelDigest = digest,
                   .compilerVersion = FUSEC_VERSION "-" + compiler,
                   .levels = {level},
-                  .options = {"kv-dtype=" + options.kvDtype.name, "target=" + target,
+                  .options = {"kv-dtype=" + kvDtype, "target=" + target,
                               "math=" + (target == "host" ? std::string() : options.device.math)}};
   FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());
   key.options.insert(key.options.end(), extensions.begin(), extensions.end());
