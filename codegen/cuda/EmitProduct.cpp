@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MapCluster.h"
 #include "codegen/cuda/SlicedProduct.h"
+#include "codegen/cuda/device/product_scratch.cuh"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -187,16 +188,16 @@ bool KernelPrinter::isForWarpgroups() {
   return false;
 }
 
-/// Shared memory that the call needs, by the formulas of the library.
+/// Shared memory that the call needs.
 static int64_t scratchOf(ProductForm form, TileShape padded, int64_t warps, int64_t count) {
-  constexpr int64_t partPitch = 4, chunkBytes = 64, stages = 2, ringStages = 4, barrierBytes = 16;
+  const int tokens = static_cast<int>(padded.rows), rows = static_cast<int>(padded.lanes);
   switch (form) {
   case ProductForm::Spread:
-    return count * warps * padded.rows * (padded.lanes + partPitch) * 4;
+    return spreadScratch(tokens, rows, static_cast<int>(warps), static_cast<int>(count));
   case ProductForm::Tiled:
-    return stages * 2 * chunkBytes * padded.rows;
+    return tiledScratch(tokens);
   case ProductForm::Warpgroup:
-    return ringStages * (2 * chunkBytes * padded.rows + barrierBytes);
+    return warpgroupScratch(tokens);
   }
   return 0;
 }

@@ -30,6 +30,7 @@ template <class Row, class F> void forEachMember(Row &row, F f) {
   f("tokens", row.tokens);
   f("predicted_bytes", row.predictedBytes);
   f("counted_bytes", row.countedBytes);
+  f("requested_bytes", row.requestedBytes);
   f("conflict_factor", row.conflictFactor);
 }
 
@@ -152,15 +153,15 @@ std::string kernelTableText(const KernelTable &table) {
   using Cell = std::pair<std::string, int>;
   line("kernel", "family", Cell("regs", 5), Cell("spills", 6), Cell("stack", 6), Cell("shared", 7), Cell("threads", 8),
        Cell("blocks/SM", 9), Cell("occupancy", 9), Cell("limited by", 14), Cell("tokens", 6), Cell("predicted B", 12),
-       Cell("counted B", 12), Cell("ratio", 6), Cell("conflicts", 9));
+       Cell("counted B", 12), Cell("ratio", 6), Cell("requested B", 12), Cell("conflicts", 9));
   for (const KernelTableRow &row : table.rows)
     line(row.entry.c_str(), row.family.c_str(), Cell(std::to_string(row.registers), 5),
          Cell(std::to_string(row.spillBytes), 6), Cell(std::to_string(row.stackBytes), 6),
          Cell(std::to_string(row.staticShared + row.dynamicShared), 7), Cell(std::to_string(row.threads), 8),
          Cell(std::to_string(row.blocks), 9), Cell(cell("%.0f %%", std::optional(100 * row.occupancy)), 9),
          Cell(row.limit, 14), Cell(cell("%ld", row.tokens), 6), Cell(cell("%ld", row.predictedBytes), 12),
-         Cell(cell("%ld", row.countedBytes), 12), Cell(cell("%.2f", ratioOf(row)), 6),
-         Cell(cell("%.2f", row.conflictFactor), 9));
+         Cell(cell("%ld", row.countedBytes), 12), Cell(cell("%.3f", ratioOf(row)), 6),
+         Cell(cell("%ld", row.requestedBytes), 12), Cell(cell("%.2f", row.conflictFactor), 9));
   return text;
 }
 

@@ -27,7 +27,7 @@ struct TableStep {
   int64_t tokens, context;
 };
 /// A kernel's bytes are those of the first of these steps that runs it.
-inline constexpr TableStep tableSteps[] = {{1, 64}, {8, 64}, {64, 64}};
+inline constexpr TableStep tableSteps[] = {{1, 2048}, {8, 2048}, {64, 2048}};
 
 /// One kernel.
 struct KernelTableRow {
@@ -46,8 +46,9 @@ struct KernelTableRow {
   std::string limit;    ///< What allows no more blocks.
   int64_t cubinBytes = 0;
   std::optional<int64_t> tokens;         ///< Of the step that the rest is about, a row of tableSteps.
-  std::optional<int64_t> predictedBytes; ///< Loaded and stored in device memory by a launch, from the plan.
+  std::optional<int64_t> predictedBytes; ///< What each program loads, and what it stores, once; from the plan.
   std::optional<int64_t> countedBytes;   ///< The same in sectors of 32 bytes, as the virtual device counted.
+  std::optional<int64_t> requestedBytes; ///< In sectors that warps ask for, those included that a cache holds.
   std::optional<double> conflictFactor;  ///< Shared-memory wavefronts over the least possible, likewise.
   bool operator==(const KernelTableRow &) const = default;
 };

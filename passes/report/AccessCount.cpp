@@ -15,11 +15,37 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <unordered_map>
+
 using namespace mlir;
 
 namespace fusec {
 
 namespace {
+
+/// Elements of a buffer by their row-major number.
+class ElementSet {
+public:
+  /// False if it was there.
+  bool insert(int64_t element) {
+    const int64_t number = element >> 6;
+    if (number != lastNumber)
+      last = &words[lastNumber = number];
+    const uint64_t bit = uint64_t(1) << (element & 63);
+    const bool isNew = !(*last & bit);
+    *last |= bit;
+    return isNew;
+  }
+  void clear() {
+    words.clear();
+    lastNumber = -1;
+  }
+
+private:
+  std::unordered_map<int64_t, uint64_t> words; ///< Its values stay where they are.
+  uint64_t *last = nullptr;
+  int64_t lastNumber = -1;
+};
 
 /// Row-major lanes of an integer value; a scalar has one. Nothing: unknown.
 using Lanes = std::optional<std::vector<int64_t>>;
@@ -90,13 +116,16 @@ SmallVector<int64_t, 2> shapeOf(Type type) {
 class ProgramWalk {
 public:
   ProgramWalk(tile::KernelOp kernel, const StepSizes &sizes, const InputValue &inputs, std::vector<AccessCount> &counts)
-      : kernel(kernel), sizes(sizes), inputs(inputs), counts(counts) {}
+      : kernel(kernel), sizes(sizes), inputs(inputs), counts(counts), loaded(counts.size()), stored(counts.size()) {}
 
   /// One program; its accesses are added `weight` times.
   void run(ArrayRef<int64_t> programOrigins, double programWeight) {
     origins.assign(programOrigins.begin(), programOrigins.end());
     weight = programWeight;
     values.clear();
+    for (std::vector<ElementSet> *sets : {&loaded, &stored})
+      for (ElementSet &set : *sets)
+        set.clear();
     runBlock(kernel.getBody().front());
   }
 
@@ -352,37 +381,67 @@ private:
     return true;
   }
 
-  /// Distinct in-range elements along one lane dimension; one when the map ignores it.
-  double elementsAlong(const Access &access, size_t lane) const {
+  int64_t elementAt(const Access &access, ArrayRef<int64_t> point) const {
+    int64_t element = 0;
+    for (auto [index, dim] : llvm::zip(at(access, point), access.type.getDims()))
+      element = element * extentOf(dim) + index;
+    return element;
+  }
+
+  /// How far the in-range elements along one lane dimension lie from its first; one 0 when the map ignores it.
+  std::vector<int64_t> elementsAlong(const Access &access, size_t lane) const {
     size_t dim = access.point.size() - access.lanes.size() + lane;
     if (!access.map.isFunctionOfDim(dim))
-      return 1;
-    double count = 0;
+      return {0};
+    std::vector<int64_t> elements;
+    const int64_t first = elementAt(access, access.point);
     SmallVector<int64_t> point = access.point;
     for (int64_t i = 0; i < access.lanes[lane]; ++i, ++point[dim])
-      count += inRange(access, point);
-    return count;
+      if (inRange(access, point))
+        elements.push_back(elementAt(access, point) - first);
+    return elements;
   }
 
-  double bytes(const Access &access) const {
-    double elements = access.lanes.empty() ? inRange(access, access.point) : 1;
-    for (size_t lane = 0; lane < access.lanes.size(); ++lane)
-      elements *= elementsAlong(access, lane);
-    return elements * bytesPerElement(access.type);
+  /// The elements that an access reaches, each once; those along one lane dimension do not depend on the other's lane.
+  std::vector<int64_t> elements(const Access &access) const {
+    if (access.lanes.empty() && !inRange(access, access.point))
+      return {};
+    std::vector<int64_t> reached{elementAt(access, access.point)};
+    for (size_t lane = 0; lane < access.lanes.size(); ++lane) {
+      std::vector<int64_t> next;
+      const std::vector<int64_t> along = elementsAlong(access, lane);
+      for (int64_t element : reached)
+        for (int64_t apart : along)
+          next.push_back(element + apart);
+      reached = std::move(next);
+    }
+    return reached;
   }
 
-  AccessCount *countOf(Value buffer) {
+  /// Adds to `all` what the access reaches, and to `touched` what it is the program's first to reach.
+  void count(const Access &access, ElementSet &known, double &all, double &touched) {
+    const std::vector<int64_t> reached = elements(access);
+    int64_t isNew = 0;
+    for (int64_t element : reached)
+      isNew += known.insert(element);
+    const double each = weight * bytesPerElement(access.type);
+    all += each * static_cast<double>(reached.size());
+    touched += each * static_cast<double>(isNew);
+  }
+
+  /// The kernel's argument; nullopt for memory of a program's own.
+  std::optional<unsigned> argumentOf(Value buffer) {
     auto argument = dyn_cast<BlockArgument>(buffer);
     bool isKernels = argument && argument.getOwner()->getParentOp() == kernel.getOperation();
-    return isKernels ? &counts[argument.getArgNumber()] : nullptr;
+    return isKernels ? std::optional(argument.getArgNumber()) : std::nullopt;
   }
 
   void runLoad(tile::LoadOp op) {
-    AccessCount *count = countOf(op.getBuffer());
-    if (!count)
+    std::optional<unsigned> argument = argumentOf(op.getBuffer());
+    if (!argument)
       return;
     Access access = accessOf(op.getBuffer(), op.getIndices(), op.getMap(), op.getType());
-    count->loadedBytes += weight * bytes(access);
+    count(access, loaded[*argument], counts[*argument].loadedBytes, counts[*argument].touchedBytes);
     if (getElementTypeOrSelf(op.getType()).isInteger())
       set(op.getResult(), inputLanes(op, access));
   }
@@ -405,15 +464,16 @@ private:
   }
 
   void runStore(tile::StoreOp op) {
-    if (AccessCount *count = countOf(op.getBuffer()))
-      count->storedBytes +=
-          weight * bytes(accessOf(op.getBuffer(), op.getIndices(), op.getMap(), op.getValue().getType()));
+    if (std::optional<unsigned> argument = argumentOf(op.getBuffer()))
+      count(accessOf(op.getBuffer(), op.getIndices(), op.getMap(), op.getValue().getType()), stored[*argument],
+            counts[*argument].storedBytes, counts[*argument].touchedBytes);
   }
 
   tile::KernelOp kernel;
   const StepSizes &sizes;
   const InputValue &inputs;
   std::vector<AccessCount> &counts;
+  std::vector<ElementSet> loaded, stored; ///< By argument: what this program has reached.
   llvm::DenseMap<Value, Lanes> values;
   std::vector<int64_t> origins;
   double weight = 1;

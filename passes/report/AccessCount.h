@@ -23,9 +23,10 @@ namespace fusec {
 /// An integer that the step's input holds in argument `argument` at `index`, if it is known.
 using InputValue = std::function<std::optional<int64_t>(unsigned argument, llvm::ArrayRef<int64_t> index)>;
 
-/// What the programs of a launch do with one argument, repeats included.
+/// What the programs of a launch do with one argument.
 struct AccessCount {
-  double loadedBytes = 0, storedBytes = 0;
+  double loadedBytes = 0, storedBytes = 0; ///< Repeats included.
+  double touchedBytes = 0;                 ///< What a program loads, each element once, and likewise stores.
 };
 
 /// One entry per argument. `maxPrograms` bounds the programs walked.

@@ -46,8 +46,8 @@ double rowsOf(tile::KernelOp kernel, const StepSizes &sizes) {
 
 struct ArgumentTraffic {
   plan::BufferOp buffer;
-  double read = 0, written = 0;  ///< Once per launch.
-  double loaded = 0, stored = 0; ///< By all programs.
+  double read = 0, written = 0;               ///< Once per launch.
+  double loaded = 0, stored = 0, touched = 0; ///< By all programs.
 };
 
 /// Counts launches; launches of one kernel with the same inputs are counted once.
@@ -71,6 +71,7 @@ public:
       ArgumentTraffic row{buffer.getDefiningOp<plan::BufferOp>()};
       row.loaded = accesses[i].loadedBytes;
       row.stored = accesses[i].storedBytes;
+      row.touched = accesses[i].touchedBytes;
       // Loops and views may leave a part of the buffer alone.
       row.read = use.read ? std::min(bytes, row.loaded) : 0;
       row.written = use.written ? std::min(bytes, row.stored) : 0;
@@ -141,6 +142,7 @@ std::vector<LaunchTraffic> trafficOf(ModuleOp module, const StepSizes &sizes, co
         row.writtenBytes += argument.written;
         row.loadedBytes += argument.loaded;
         row.storedBytes += argument.stored;
+        row.touchedBytes += argument.touched;
         if (crossesTheStep(argument.buffer))
           row.minimumBytes += argument.read + argument.written;
       }

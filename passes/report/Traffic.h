@@ -8,6 +8,8 @@
 //
 // `loadedBytes` and `storedBytes` count what the programs really load and
 // store, repeats included: what the reference interpreter counts.
+// `touchedBytes` counts of these what a program loads or stores for the first
+// time: what programs move when each has a cache of its own.
 //
 // `minimumBytes` counts only what must cross the kernels' borders in any
 // schedule: weights, caches, inputs and outputs, not activations between
@@ -28,7 +30,7 @@ struct LaunchTraffic {
   plan::LaunchOp launch;
   mlir::StringRef variant; ///< The tile kernel that runs.
   double readBytes = 0, writtenBytes = 0;
-  double loadedBytes = 0, storedBytes = 0;
+  double loadedBytes = 0, storedBytes = 0, touchedBytes = 0;
   double minimumBytes = 0; ///< The part of read and written that no fusion can remove.
 };
 

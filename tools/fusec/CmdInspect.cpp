@@ -29,7 +29,8 @@ private:
   void printListing(const models::ModelListing &listing) const;
 
   std::string model;
-  bool tensors = false, kernels = false, count = false, json = false;
+  bool tensors = false, kernels = false, json = false;
+  std::string count; ///< "kernels", "lines", or empty.
   size_t preview = 80;
 };
 
@@ -38,15 +39,19 @@ void InspectCommand::declare(CLI::App &app) {
   app.add_flag("--tensors", tensors, "list every tensor");
   CLI::Option *table =
       app.add_flag("--kernels", kernels, "artifacts with CUDA kernels: registers, shared memory, occupancy of each");
-  app.add_flag("--count", count, "with --kernels: run them on the virtual device, and count bytes and bank conflicts")
-      ->needs(table);
+  app.add_flag("--count{kernels}", count,
+               "with --kernels: run them on the virtual device, and count bytes and bank conflicts; =lines: also for "
+               "each line of CUDA")
+      ->needs(table)
+      ->check(CLI::IsMember({"kernels", "lines"}));
   app.add_option("--preview", preview, "longest text of a metadata value")->capture_default_str();
   app.add_flag("--json", json, "print one JSON object (with all tensors)");
   app.footer("Examples:\n"
              "  fusec inspect model.gguf\n"
              "  fusec inspect model.gguf --tensors\n"
              "  fusec inspect model/ --json | jq .totals\n"
-             "  fusec inspect model.fusec --kernels --count\n\n"
+             "  fusec inspect model.fusec --kernels --count\n"
+             "  fusec inspect model.fusec --kernels --count=lines\n\n"
              "Files that fusec cannot compile can still be inspected; the reason is shown.");
 }
 
@@ -159,7 +164,10 @@ Status printArtifact(const std::filesystem::path &artifact, bool json) {
 }
 
 /// `--kernels`: the table of every CUDA target's kernels; `count`: with what running them shows.
-Status printKernels(const std::filesystem::path &artifact, bool count, bool json) {
+Status printKernels(const std::filesystem::path &artifact, const std::string &count, bool json) {
+  const bool withLines = count == "lines";
+  if (withLines && json)
+    return invalidArgument("--count=lines prints a table for people; expected no --json with it");
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *targets, jsonArray(manifest, "targets"));
   std::string text;
@@ -170,10 +178,12 @@ Status printKernels(const std::filesystem::path &artifact, bool count, bool json
       continue;
     FUSEC_ASSIGN_OR_RETURN(codegen::KernelTable table,
                            codegen::readKernelTable(artifact / "kernels" / level / codegen::kernelTableName));
-    if (count)
-      FUSEC_RETURN_IF_ERROR(countKernels(artifact, table));
+    std::vector<CountedLine> lines;
+    if (!count.empty())
+      FUSEC_RETURN_IF_ERROR(countKernels(artifact, table, withLines ? &lines : nullptr));
     const char *before = text.empty() ? "" : json ? "," : "\n";
     text += before + (json ? codegen::kernelTableJson(table) : codegen::kernelTableText(table));
+    text += countedLinesText(std::move(lines));
   }
   if (text.empty())
     return invalidArgument("'" + artifact.string() +

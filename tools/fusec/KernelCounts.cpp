@@ -5,6 +5,7 @@
 #include "runtime/exec/gpu/GpuExecutor.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <thread>
 
@@ -40,11 +41,10 @@ public:
     return run;
   }
 
-  /// Appends `count` tokens behind `cached` ones; the counters are then of this step.
+  /// Appends `count` tokens behind `cached` ones; the counters are then of this step. What is in the cache is zero:
+  /// no access depends on it.
   Status step(int64_t cached, int64_t count) {
     device->resetCounters();
-    if (count == 0)
-      return {};
     const std::vector<text::TokenId> tokens(static_cast<size_t>(count), 1);
     std::vector<int32_t> positions(tokens.size()), sequences(tokens.size(), 0);
     std::iota(positions.begin(), positions.end(), static_cast<int32_t>(cached));
@@ -54,16 +54,44 @@ public:
         .status();
   }
 
-  void fill(codegen::KernelTableRow &row) const {
+  void fill(codegen::KernelTableRow &row, std::vector<CountedLine> *lines) const {
     const virtualgpu::VirtualCounters done = device->counters(row.entry);
     if (done.launches == 0)
       return;
-    constexpr uint64_t sectorBytes = 32;
-    row.countedBytes = static_cast<int64_t>(done.total.sectors * sectorBytes / done.launches);
+    row.countedBytes = sectorBytes * perLaunch(done.total.movedSectors, done);
+    row.requestedBytes = sectorBytes * perLaunch(done.total.sectors, done);
     row.conflictFactor = done.bankConflictFactor();
+    if (lines)
+      addLines(row.entry, done, *lines);
   }
 
 private:
+  static constexpr int64_t sectorBytes = 32;
+
+  static int64_t perLaunch(uint64_t count, const virtualgpu::VirtualCounters &done) {
+    return static_cast<int64_t>(count / done.launches);
+  }
+
+  /// One line per place in a source, with all instructions made of it.
+  static void addLines(const std::string &entry, const virtualgpu::VirtualCounters &done,
+                       std::vector<CountedLine> &lines) {
+    const size_t first = lines.size();
+    for (const virtualgpu::VirtualCounters::Line &from : done.lines) {
+      const virtualgpu::InstrCounters &count = from.counters;
+      if (count.sectors == 0 && count.sharedWavefronts == 0)
+        continue;
+      auto line = std::find_if(lines.begin() + static_cast<ptrdiff_t>(first), lines.end(),
+                               [&](const CountedLine &known) { return known.source == from.source; });
+      if (line == lines.end())
+        line = lines.insert(line, {.entry = entry, .source = from.source});
+      line->askedBytes += perLaunch(count.bytes, done);
+      line->requestedBytes += sectorBytes * perLaunch(count.sectors, done);
+      line->countedBytes += sectorBytes * perLaunch(count.movedSectors, done);
+      line->wavefronts += perLaunch(count.sharedWavefronts, done);
+      line->idealWavefronts += perLaunch(count.sharedIdeal, done);
+    }
+  }
+
   CountingRun(std::unique_ptr<runtime::GpuExecutor> executor, virtualgpu::VirtualDevice &device)
       : executor(std::move(executor)), device(&device) {}
   std::unique_ptr<runtime::GpuExecutor> executor;
@@ -73,17 +101,38 @@ private:
 
 } // namespace
 
-Status countKernels(const std::filesystem::path &path, codegen::KernelTable &table) {
+Status countKernels(const std::filesystem::path &path, codegen::KernelTable &table, std::vector<CountedLine> *lines) {
   FUSEC_ASSIGN_OR_RETURN(runtime::Artifact artifact, runtime::Artifact::open(path));
   FUSEC_ASSIGN_OR_RETURN(CountingRun run, CountingRun::create(artifact, table.target));
   for (const codegen::TableStep &step : codegen::tableSteps) {
-    FUSEC_RETURN_IF_ERROR(run.step(0, step.context - step.tokens));
     FUSEC_RETURN_IF_ERROR(run.step(step.context - step.tokens, step.tokens));
     for (codegen::KernelTableRow &row : table.rows)
       if (row.tokens == step.tokens)
-        run.fill(row);
+        run.fill(row, lines);
   }
   return {};
+}
+
+std::string countedLinesText(std::vector<CountedLine> lines) {
+  std::sort(lines.begin(), lines.end(), [](const CountedLine &a, const CountedLine &b) {
+    return std::tuple(a.entry, -a.requestedBytes, a.source) < std::tuple(b.entry, -b.requestedBytes, b.source);
+  });
+  std::string text, entry;
+  for (const CountedLine &line : lines) {
+    char row[160];
+    if (line.entry != entry) {
+      std::snprintf(row, sizeof row, "\n%-32s %12s %12s %12s %12s %12s\n", line.entry.c_str(), "asked B", "requested B",
+                    "counted B", "wavefronts", "at least");
+      text += row;
+      entry = line.entry;
+    }
+    std::snprintf(row, sizeof row, "  %-30s %12lld %12lld %12lld %12lld %12lld\n", line.source.c_str(),
+                  static_cast<long long>(line.askedBytes), static_cast<long long>(line.requestedBytes),
+                  static_cast<long long>(line.countedBytes), static_cast<long long>(line.wavefronts),
+                  static_cast<long long>(line.idealWavefronts));
+    text += row;
+  }
+  return text;
 }
 
 } // namespace fusec

@@ -41,7 +41,7 @@ void predictBytes(mlir::ModuleOp plan, codegen::KernelTable &table) {
       for (codegen::KernelTableRow &row : table.rows)
         if (row.entry == launch.variant && !row.tokens) {
           row.tokens = step.tokens;
-          row.predictedBytes = std::llround(launch.loadedBytes + launch.storedBytes);
+          row.predictedBytes = std::llround(launch.touchedBytes);
         }
   }
 }

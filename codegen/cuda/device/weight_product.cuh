@@ -20,8 +20,8 @@
 //   x         x(token, k) -> Operands8: x[token][k .. k+7] in the weight's operand
 //             type; token in [0, Tokens), k a multiple of 8. The caller clamps
 //             tokens past the real ones. Called by all lanes of a warp together.
-//   scratch   16-byte aligned shared memory, spreadScratchBytes / tiledScratchBytes;
-//             free again when the call returns only after a __syncthreads()
+//   scratch   16-byte aligned shared memory, spreadScratch / tiledScratch bytes
+//             (product_scratch.cuh); free again when the call returns only after a __syncthreads()
 //
 // Tokens: any number (spread), a multiple of 8 (tiled). Rows: a multiple of 16
 // (spread), of 16 * Warps (tiled). All threads of the block, 32 * Warps, call it.
@@ -32,6 +32,7 @@
 #include "flat_layout.cuh"
 #include "mma_layout.cuh"
 #include "plain_panel.cuh"
+#include "product_scratch.cuh"
 #include "tile.cuh"
 #include "weight_fragment.cuh"
 
@@ -59,11 +60,13 @@ constexpr __device__ int ceilDiv(int a, int b) { return (a + b - 1) / b; }
 // Few tokens
 //===----------------------------------------------------------------------===//
 
-/// Rows of a part in shared memory are 4 floats apart more than needed: mma's columns then fall into different banks.
-template <int Rows> inline constexpr int partPitch = Rows + 4;
-
-template <int Tokens, int Rows, int Warps, int Count = 1>
-inline constexpr int spreadScratchBytes = Count * Warps * Tokens * partPitch<Rows> * 4;
+/// Where element [token, row] of a part lies: row-major, but for the four blocks of 8 floats that share the banks,
+/// which are exchanged. So neither mma's columns, rows of 2 tokens apart, nor neighbours in a row fall into the same
+/// bank.
+template <int Rows> constexpr __device__ int partPlace(int token, int row) {
+  const int place = token * Rows + row;
+  return place ^ (place / 32 * 16 / Rows & 3) * 8;
+}
 
 /// The sums of one slice, of one warp: [matrix][row block][token block][4] in mma's C layout.
 template <int Count, int Blocks, int TokenBlocks> struct SliceSums {
@@ -126,7 +129,7 @@ __device__ __forceinline__ void multiplySlice(SliceSums<Count, Rows / 16, ceilDi
   }
 }
 
-/// Leaves a warp's part in `part`, [Tokens][partPitch] floats per matrix.
+/// Leaves a warp's part in `part`, partFloats per matrix.
 template <int Tokens, int Rows, int Count>
 __device__ __forceinline__ void storePart(float *part, const SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)> &sums) {
   MmaLane lane = mmaLane();
@@ -140,23 +143,23 @@ __device__ __forceinline__ void storePart(float *part, const SliceSums<Count, Ro
         for (int e = 0; e < 4; ++e) {
           int token = 8 * j + 2 * lane.q + (e & 1), row = 16 * p + lane.g + 8 * (e >> 1);
           if (Tokens % 8 == 0 || token < Tokens)
-            part[(w * Tokens + token) * partPitch<Rows> + row] = sums.c[w][p][j][e];
+            part[w * partFloats(Tokens, Rows) + partPlace<Rows>(token, row)] = sums.c[w][p][j][e];
         }
 }
 
 /// total += the first `parts` parts, in ascending order.
 template <int Tokens, int Rows, int Warps, int Count, class TileType>
 __device__ __forceinline__ void addParts(Products<Count, TileType> &total, const float *scratch, int parts) {
-  constexpr int partFloats = Count * Tokens * partPitch<Rows>;
+  constexpr int floats = partFloats(Tokens, Rows);
   using L = Flat<32 * Warps>;
 #pragma unroll
   for (int w = 0; w < Count; ++w)
 #pragma unroll
     for (int i = 0; i < TileType::count; ++i) {
       int row = L::template row<Tokens, Rows>(i), col = L::template col<Tokens, Rows>(i);
-      const float *at = scratch + (w * Tokens + row) * partPitch<Rows> + col;
+      const float *at = scratch + w * floats + partPlace<Rows>(row, col);
       for (int s = 0; s < parts; ++s)
-        total.tile[w].r[i] += at[s * partFloats];
+        total.tile[w].r[i] += at[s * Count * floats];
     }
 }
 
@@ -166,7 +169,7 @@ __device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, Flat<32 * W
                                                                                                   Multiply multiply) {
   static_assert(Rows % 16 == 0 && SliceColumns % 32 == 0, "whole blocks of rows, whole chunks of k");
   constexpr int chunks = Weight::columns / 32, sliceChunks = SliceColumns / 32, slices = ceilDiv(chunks, sliceChunks);
-  constexpr int partFloats = Count * Tokens * partPitch<Rows>;
+  constexpr int warpFloats = Count * partFloats(Tokens, Rows);
   Products<Count, Tile<float, Tokens, Rows, Flat<32 * Warps>>> total{};
 #pragma unroll 1
   for (int round = 0; round < slices; round += Warps) {
@@ -174,7 +177,7 @@ __device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, Flat<32 * W
     if (slice < slices) {
       SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)> sums{};
       multiply(sums, first, min(first + sliceChunks, chunks));
-      storePart<Tokens, Rows>(parts + warpIndex() * partFloats, sums);
+      storePart<Tokens, Rows>(parts + warpIndex() * warpFloats, sums);
     }
     __syncthreads();
     addParts<Tokens, Rows, Warps>(total, parts, min(Warps, slices - round));
@@ -207,9 +210,6 @@ weightProductSpread(const Weight &weight, int firstRow, X x, void *scratch) {
 
 /// Chunks of x per stage: one where the sums fill the registers.
 template <int SliceColumns, int Sums> inline constexpr int stageChunks = SliceColumns % 64 == 0 && Sums < 64 ? 2 : 1;
-
-/// Two stages of at most two chunks.
-template <int Tokens> inline constexpr int tiledScratchBytes = 2 * 2 * (Tokens / 8) * 512;
 
 /// x of one stage on its way from global to shared memory: this warp's share of the (chunk, 8 tokens) blocks. A block
 /// is 32 lanes x 16 bytes in the order in which mma wants them, so neither side has a bank conflict.

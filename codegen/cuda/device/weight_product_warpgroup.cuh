@@ -11,7 +11,7 @@
 // With `Weights<2, W>{{gate, up}}` the epilogue gets Products<2, WarpgroupTile<Tokens>>.
 //
 // The epilogue runs on the consumers, threads 0 .. 255, alone: no __syncthreads
-// in it. Tokens: 32, 64 or 128. `shared`: warpgroupProductBytes<Tokens>, 128-byte
+// in it. Tokens: 32, 64 or 128. `shared`: warpgroupScratch(Tokens), 128-byte
 // aligned. The other arguments are those of weightProductTiled.
 //
 // A stage of x is 64 k of all tokens. wgmma's columns k follow the permutation of
@@ -29,14 +29,15 @@
 
 namespace fusec {
 
-inline constexpr int warpgroupProductRows = 128, warpgroupProductThreads = 384, warpgroupProductStages = 4;
+inline constexpr int warpgroupProductRows = 128, warpgroupProductThreads = 384;
 
 /// The result: all tokens of 128 weight rows.
 template <int Tokens> using WarpgroupTile = Tile<float, Tokens, warpgroupProductRows, MmaLanes<8>>;
 
 template <int Tokens> struct TokenRing {
   static constexpr int stepBytes = Tokens / 8 * 256, chunkBytes = 2 * stepBytes, stageBytes = 2 * chunkBytes;
-  static constexpr int bytes = warpgroupProductStages * stageBytes + RingBarriers<warpgroupProductStages>::bytes;
+  static constexpr int bytes = warpgroupScratch(Tokens);
+  static_assert(bytes == warpgroupProductStages * stageBytes + RingBarriers<warpgroupProductStages>::bytes);
 
   unsigned char *memory;
 
@@ -56,8 +57,6 @@ template <int Tokens> struct TokenRing {
       *reinterpret_cast<unsigned *>(memory + at + i / 2 * stepBytes + i % 2 * 128) = x.pair[i];
   }
 };
-
-template <int Tokens> inline constexpr int warpgroupProductBytes = TokenRing<Tokens>::bytes;
 
 /// Rounds x into the ring, stage after stage; by the 4 warps of one warpgroup.
 template <int Tokens, class X> __device__ __forceinline__ void produceTokens(TokenRing<Tokens> ring, int chunks, X x) {

@@ -11,8 +11,8 @@
 // asks for a run by one bulk copy, before that all lanes copy 16 bytes at a time.
 // What is under way costs no registers; it is at least streamBytes per warp.
 //
-// SliceColumns must be whole super-blocks. `scratch`: streamScratchBytes<...>,
-// 16-byte aligned.
+// SliceColumns must be whole super-blocks. `scratch`: streamScratch bytes
+// (product_scratch.cuh), 16-byte aligned.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,27 +25,9 @@
 
 namespace fusec {
 
-inline constexpr int streamBytes = 3840; ///< Under way per warp: with 24 warps 90 KB, enough for any memory so far.
-
-/// Super-blocks of a stage, per matrix and row block: about a third of it.
-template <class Weight>
-inline constexpr int stageSupers = 3 * Weight::superBytes >= streamBytes ? 1 : streamBytes / 3 / Weight::superBytes;
-
-template <class Weight, int Runs>
-inline constexpr int streamStageBytes = Runs * stageSupers<Weight> * Weight::superBytes;
-
-/// Stages of StageBytes: one that is read, the others under way.
-template <int StageBytes> inline constexpr int streamStages = 1 + ceilDiv(streamBytes, StageBytes);
-
-template <int StageBytes> inline constexpr int warpRingBytes = streamStages<StageBytes> * (StageBytes + 16);
-
-template <int Tokens, int Rows, int Warps, class Weight, int Count = 1>
-inline constexpr int streamScratchBytes = (spreadScratchBytes<Tokens, Rows, Warps, Count> + 15) / 16 * 16 +
-                                          Warps * warpRingBytes<streamStageBytes<Weight, Count * Rows / 16>>;
-
 /// The ring of one warp: stages of Bytes, filled and read in turn. Begin all uses with start().
 template <int Bytes> struct WarpRing {
-  static constexpr int stages = streamStages<Bytes>;
+  static constexpr int stages = streamStages(Bytes);
   unsigned char *memory; ///< The stages, then 16 bytes for each.
   int filled = 0, read = 0;
 
@@ -108,7 +90,8 @@ __device__ __forceinline__ void multiplyStreamed(SliceSums<Count, Rows / 16, cei
                                                  const Weights<Count, Weight> &weights, int firstBlock, int first,
                                                  int end, X x, Ring &ring) {
   constexpr int blocks = Rows / 16, tokenBlocks = ceilDiv(Tokens, 8), runs = Count * blocks;
-  constexpr int step = stageSupers<Weight> * Weight::superChunks, runBytes = stageSupers<Weight> * Weight::superBytes;
+  constexpr int supers = streamSupers(Weight::superBytes);
+  constexpr int step = supers * Weight::superChunks, runBytes = supers * Weight::superBytes;
   const auto fill = [&](int chunk) {
     if (chunk < end)
       ring.template fill<runs>(min(step, end - chunk) / Weight::superChunks * Weight::superBytes,
@@ -151,10 +134,9 @@ __device__ __forceinline__ Products<Count, Tile<float, Tokens, Rows, Flat<32 * W
 weightProductStreamed(const Weights<Count, Weight> &weights, int firstRow, X x, void *scratch) {
   static_assert(SliceColumns / 32 % Weight::superChunks == 0, "slices are whole super-blocks");
   using Sums = SliceSums<Count, Rows / 16, ceilDiv(Tokens, 8)>;
-  constexpr int stageBytes = streamStageBytes<Weight, Count * Rows / 16>;
-  constexpr int partBytes = (spreadScratchBytes<Tokens, Rows, Warps, Count> + 15) / 16 * 16;
+  constexpr int stageBytes = streamStage(Weight::superBytes, Count * Rows / 16);
   unsigned char *memory = static_cast<unsigned char *>(scratch);
-  WarpRing<stageBytes> ring{memory + partBytes + warpIndex() * warpRingBytes<stageBytes>};
+  WarpRing<stageBytes> ring{memory + spreadScratch(Tokens, Rows, Warps, Count) + warpIndex() * streamRing(stageBytes)};
   ring.start();
   return addSlices<Tokens, Rows, SliceColumns, Warps, Count, Weight>(
       reinterpret_cast<float *>(memory), [&](Sums &sums, int first, int end) {

@@ -26,6 +26,7 @@ KernelTable exampleTable() {
   table.rows[1].conflictFactor = 1.25;
   table.rows[1].predictedBytes = 1000;
   table.rows[1].countedBytes = 1024;
+  table.rows[1].requestedBytes = 2048;
   return table;
 }
 
@@ -44,9 +45,9 @@ TEST(KernelTable, UnknownFiguresAreNullInJsonAndADashForPeople) {
   EXPECT_THAT(kernelTableJson(table), HasSubstr("\"conflict_factor\": null"));
   const std::string text = kernelTableText(table);
   EXPECT_THAT(text, testing::StartsWith("sm_80, compiled by NVRTC 13.0\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("tokens +predicted B +counted B +ratio +conflicts\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("k0_v1 +gemv +96 +0 +0 +4160 +128 +5 +31 % +registers +- +- +- +- +-\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("k1 .* 8 +1000 +1024 +1.02 +1.25\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("tokens +predicted B +counted B +ratio +requested B +conflicts\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("k0_v1 +gemv +96 +0 +0 +4160 +128 +5 +31 % +registers +- +- +- +- +- +-\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("k1 .* 8 +1000 +1024 +1.024 +2048 +1.25\n"));
 }
 
 TEST(KernelTable, AWrongFileIsNamedWithKernelAndKey) {

@@ -27,7 +27,7 @@ namespace {
 using namespace reference;
 
 struct Bytes {
-  double loaded = 0, stored = 0, predictedRead = 0, predictedWritten = 0, predictedLoaded = 0;
+  double loaded = 0, stored = 0, predictedRead = 0, predictedWritten = 0, predictedLoaded = 0, touched = 0;
 };
 
 class TrafficTest : public ::testing::TestWithParam<std::string> {
@@ -70,6 +70,7 @@ protected:
     EXPECT_EQ(predicted.size(), rows.size());
     for (size_t i = 0; i < std::min(rows.size(), predicted.size()); ++i) {
       rows[i].predictedLoaded = predicted[i].loadedBytes;
+      rows[i].touched = predicted[i].touchedBytes;
       EXPECT_NEAR(predicted[i].loadedBytes, rows[i].loaded, 0.05 * rows[i].loaded) << "launch " << i;
       EXPECT_NEAR(predicted[i].storedBytes, rows[i].stored, 0.05 * rows[i].stored) << "launch " << i;
       rows[i].predictedRead = predicted[i].readBytes;
@@ -103,6 +104,7 @@ TEST_P(TrafficTest, ANormReadsItsRowTwice) {
   EXPECT_EQ(rows[0].loaded, 2 * 3 * row + 3 * row);
   EXPECT_EQ(rows[0].predictedWritten, 3 * row);
   EXPECT_EQ(rows[0].stored, 3 * row);
+  EXPECT_EQ(rows[0].touched, 3 * (row + row + row)) << "a program's second pass moves nothing";
 }
 
 TEST_P(TrafficTest, AProductReadsItsMatrixOnceAndItsRowsPerTile) {

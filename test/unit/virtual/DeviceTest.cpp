@@ -232,6 +232,35 @@ TEST(CounterTest, SectorsAndBankConflictsFollowTheStride) {
   EXPECT_DOUBLE_EQ(countersForStride("8").bankConflictFactor(), 2.0);
 }
 
+/// Sectors that move of the body's accesses to %rd90 + 16 * thread, which are 16 sectors each.
+uint64_t movedBy(const std::string &body, uint32_t blocks = 1) {
+  VirtualRun run;
+  const uint64_t x = run.upload<uint32_t>(std::vector<uint32_t>(16 * 1024), "x");
+  const Status loaded = run.load(
+      kernelText(1, ".shared .align 16 .b8 s[1024]; mov.u32 %r0, %tid.x; mul.lo.u32 %r1, %r0, 16; "
+                    "cvt.u64.u32 %rd1, %r1; add.s64 %rd1, %rd1, %rd90; mov.u32 %r2, s; add.s32 %r2, %r2, %r1;\n" +
+                        body));
+  EXPECT_TRUE(loaded.ok()) << loaded.message();
+  const Status status = run.launch("k", {.grid = {blocks}, .parameters = {x}});
+  EXPECT_TRUE(status.ok()) << status.message();
+  return run.gpu().counters("k").total.movedSectors;
+}
+
+TEST(CounterTest, ABlockMovesSectorsOnceThatItsCacheHolds) {
+  const std::string load = "ld.global.v2.u32 {%r5, %r6}, [%rd1];\n", rest = "ld.global.v2.u32 {%r5, %r6}, [%rd1+8];\n";
+  EXPECT_EQ(movedBy(load + rest), 16u) << "two halves of the same sectors";
+  EXPECT_EQ(movedBy(load + rest, 3), 48u) << "each block on its own";
+  EXPECT_EQ(movedBy(load + "st.global.u32 [%rd1], %r5;\nst.global.u32 [%rd1+4], %r6;\n"), 32u) << "stores merge";
+  EXPECT_EQ(movedBy("ld.volatile.global.u32 %r5, [%rd1];\nld.volatile.global.u32 %r5, [%rd1];\n"), 32u);
+  const std::string copy = "cp.async.cg.shared.global [%r2], [%rd1], 16;\n", end = "cp.async.wait_all;\n";
+  EXPECT_EQ(movedBy(load + copy + end), 32u) << "passes the cache by";
+  // 64 KB later, a cache of 16 KB has forgotten the first lines.
+  std::string walk = load;
+  for (int i = 1; i < 128; ++i)
+    walk += "ld.global.u32 %r5, [%rd1+" + std::to_string(512 * i) + "];\n";
+  EXPECT_EQ(movedBy(walk + load), (128u + 1) * 16);
+}
+
 TEST(CounterTest, InstructionsAreCountedPerLine) {
   VirtualRun run;
   uint64_t x = run.upload<uint32_t>({0}, "x");

@@ -29,6 +29,8 @@ void Block::reset(uint64_t newNumber) {
   random = Random(grid.settings.seed * 1000003 + number + 1);
   if (checker)
     checker->reset();
+  loads.reset();
+  stores.reset();
   barriers.reset();
   mbarriers.reset();
   bulkCopies.reset();

@@ -8,6 +8,7 @@
 #include "runtime/device/virtual/check/BlockChecker.h"
 #include "runtime/device/virtual/exec/AsyncCopies.h"
 #include "runtime/device/virtual/exec/Barriers.h"
+#include "runtime/device/virtual/exec/FirstLevelCache.h"
 #include "runtime/device/virtual/exec/Grid.h"
 #include "runtime/device/virtual/exec/Random.h"
 #include "runtime/device/virtual/exec/Warp.h"
@@ -40,6 +41,7 @@ public:
   Mbarriers mbarriers;
   BulkCopies bulkCopies;
   WarpgroupProducts products;
+  FirstLevelCache loads, stores; ///< Sectors of global memory, for counting.
   Random random;
   std::unique_ptr<BlockChecker> checker; ///< Null when unchecked.
 

@@ -27,7 +27,7 @@ enum class AsyncPolicy { AtIssue, Late, Random };
 struct RunSettings {
   bool checked = true;
   bool allowUninitialised = false; ///< Reads of unwritten bytes are no fault.
-  uint64_t seed = 0; ///< 0: warps run in order; else their order and turns are random.
+  uint64_t seed = 0;               ///< 0: warps run in order; else their order and turns are random.
   AsyncPolicy asyncPolicy = AsyncPolicy::Late;
   int threads = 1;                                ///< Host threads for the blocks of an unchecked launch.
   uint64_t instructionBudget = uint64_t(1) << 36; ///< Warp instructions per launch.

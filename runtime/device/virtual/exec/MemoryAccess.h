@@ -48,6 +48,7 @@ struct LaneAccess {
 
   uint32_t mask;
   Pattern pattern = Pattern::Scattered;
+  bool isCached = true;     ///< False where the access passes the first-level cache by.
   uint32_t unusedBytes = 0; ///< Of each lane's load: high bytes that nobody looks at, so that they are not checked.
   alignas(64) uint64_t at[warpLanes];
   alignas(64) uint8_t *host[warpLanes];

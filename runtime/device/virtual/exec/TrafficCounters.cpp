@@ -1,13 +1,14 @@
 //===- TrafficCounters.cpp - sectors and bank conflicts ----------------------===//
 
 #include "runtime/device/virtual/exec/TrafficCounters.h"
+#include "runtime/device/virtual/exec/Block.h"
 
 #include <algorithm>
 
 namespace fusec::virtualgpu {
 namespace {
 
-constexpr uint64_t sectorBytes = 32;
+constexpr uint64_t sectorBytes = FirstLevelCache::sectorBytes;
 constexpr uint32_t banks = 32, bankBytes = 4;
 
 void countBytes(InstrCounters &counters, uint32_t lanes, uint32_t bytes, AccessKind kind) {
@@ -17,19 +18,43 @@ void countBytes(InstrCounters &counters, uint32_t lanes, uint32_t bytes, AccessK
     counters.atomics += active;
 }
 
-/// Different sectors the lanes touch; neighbours usually repeat the previous one.
-uint64_t distinctSectors(const LaneAccess &access, uint32_t lanes) {
-  uint64_t seen[warpLanes];
+/// Lanes of 16 bytes touch at most one sector each.
+struct Sectors {
+  uint64_t at[warpLanes];
   uint64_t count = 0;
+};
+
+/// Different sectors the lanes touch; neighbours usually repeat the previous one.
+Sectors sectorsOf(const LaneAccess &access, uint32_t lanes, uint32_t bytes) {
+  Sectors seen;
+  if (access.pattern == LaneAccess::Pattern::Adjacent) {
+    const uint64_t first = access.at[0] / sectorBytes, last = (access.at[31] + bytes - 1) / sectorBytes;
+    for (uint64_t sector = first; sector <= last; ++sector)
+      seen.at[seen.count++] = sector;
+    return seen;
+  }
+  if (access.pattern == LaneAccess::Pattern::Uniform)
+    lanes = 1;
   for (uint32_t m = lanes; m; m &= m - 1) {
     const uint64_t sector = access.at[std::countr_zero(m)] / sectorBytes;
     bool known = false;
-    for (uint64_t i = count; i > 0 && !known; --i)
-      known = seen[i - 1] == sector;
+    for (uint64_t i = seen.count; i > 0 && !known; --i)
+      known = seen.at[i - 1] == sector;
     if (!known)
-      seen[count++] = sector;
+      seen.at[seen.count++] = sector;
   }
-  return count;
+  return seen;
+}
+
+/// How many of them move.
+uint64_t movedOf(Warp &warp, const Sectors &sectors, AccessKind kind, bool isCached) {
+  if (isStrong(kind) || !isCached)
+    return sectors.count;
+  FirstLevelCache &cache = writesMemory(kind) ? warp.block.stores : warp.block.loads;
+  uint64_t moved = 0;
+  for (uint64_t i = 0; i < sectors.count; ++i)
+    moved += cache.add(sectors.at[i]);
+  return moved;
 }
 
 /// Passes one phase takes: the most different units that fall into one bank group. A unit is the lane's
@@ -57,12 +82,18 @@ void countGlobal(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t 
   InstrCounters &counters = warp.counters();
   ++counters.requests;
   countBytes(counters, lanes, bytes, kind);
-  if (access.pattern == LaneAccess::Pattern::Adjacent)
-    counters.sectors += (access.at[31] + bytes - 1) / sectorBytes - access.at[0] / sectorBytes + 1;
-  else if (access.pattern == LaneAccess::Pattern::Uniform)
-    ++counters.sectors;
-  else
-    counters.sectors += distinctSectors(access, lanes);
+  const Sectors sectors = sectorsOf(access, lanes, bytes);
+  counters.sectors += sectors.count;
+  counters.movedSectors += movedOf(warp, sectors, kind, access.isCached);
+}
+
+void countBulk(Warp &warp, uint64_t address, uint32_t bytes) {
+  InstrCounters &counters = warp.counters();
+  ++counters.requests;
+  counters.bytes += bytes;
+  const uint64_t sectors = (address + bytes + sectorBytes - 1) / sectorBytes - address / sectorBytes;
+  counters.sectors += sectors;
+  counters.movedSectors += sectors;
 }
 
 void countShared(Warp &warp, const LaneAccess &access, uint32_t lanes, uint32_t bytes, AccessKind kind) {

@@ -8,9 +8,11 @@
 namespace fusec::virtualgpu {
 namespace {
 
-/// src: to, from, and the source's bytes or (flags 1) a predicate that ignores it. immediate: offset of
-/// `to`; list: offset and register width of `from`, register width of `to`; count: bytes.
+/// Instr::flags.
+enum Flag : uint16_t { hasIgnorePredicate = 1, passesCache = 2 };
 
+/// src: to, from, and the source's bytes or (hasIgnorePredicate) a predicate that ignores it. immediate: offset of
+/// `to`; list: offset and register width of `from`, register width of `to`; count: bytes.
 void runCopy(Warp &warp, const Instr &instr) {
   const uint32_t *list = warp.program.lists.data() + instr.list;
   LaneAccess to(warp.mask), from(warp.mask);
@@ -25,8 +27,8 @@ void runCopy(Warp &warp, const Instr &instr) {
     int lane = std::countr_zero(m);
     fromBytes[lane] = instr.count;
     if (instr.src[2] != noSlot)
-      fromBytes[lane] = instr.flags & 1 ? (warp.predicate(instr.src[2]) >> lane & 1 ? 0u : instr.count)
-                                        : warp.lanes<uint32_t>(instr.src[2])[lane];
+      fromBytes[lane] = instr.flags & hasIgnorePredicate ? (warp.predicate(instr.src[2]) >> lane & 1 ? 0u : instr.count)
+                                                         : warp.lanes<uint32_t>(instr.src[2])[lane];
     if (fromBytes[lane] > instr.count)
       return warp.fault(FaultKind::BadOperand,
                         "copies " + std::to_string(fromBytes[lane]) + " of " + std::to_string(instr.count) + " bytes",
@@ -34,6 +36,7 @@ void runCopy(Warp &warp, const Instr &instr) {
     reading |= static_cast<uint32_t>(fromBytes[lane] != 0) << lane;
   }
   from.mask = reading;
+  from.isCached = !(instr.flags & passesCache);
   if (!to.resolve(warp, ptx::Space::Shared, instr.count, AccessKind::Write) ||
       (reading && !from.resolve(warp, ptx::Space::Global, instr.count, AccessKind::Read)))
     return;
@@ -79,14 +82,16 @@ Status decodeCopy(InstructionDecoder &d) {
     return d.error("cannot copy " + std::to_string(bytes) + " bytes");
   FUSEC_RETURN_IF_ERROR(decodeAddresses(d));
   d.out.count = static_cast<uint16_t>(bytes);
+  d.out.flags = whole ? passesCache : 0;
   d.out.run = runCopy;
   if (d.operandCount() < 4)
     return {};
   Result<InstructionDecoder::AnyRegister> any = d.anyRegister(d.operand(3));
   if (any && any->bytes == 8)
     return {}; // A cache policy.
-  d.out.flags = any && any->bytes == 0;
-  return d.source(3, 2, {static_cast<uint8_t>(d.out.flags ? 0 : 4), false});
+  const bool ignores = any && any->bytes == 0;
+  d.out.flags = static_cast<uint16_t>(d.out.flags | (ignores ? hasIgnorePredicate : 0));
+  return d.source(3, 2, {static_cast<uint8_t>(ignores ? 0 : 4), false});
 }
 
 Status decodeWait(InstructionDecoder &d) {

@@ -2,6 +2,7 @@
 
 #include "runtime/device/virtual/exec/Block.h"
 #include "runtime/device/virtual/exec/InstructionDecoder.h"
+#include "runtime/device/virtual/exec/TrafficCounters.h"
 #include "runtime/device/virtual/ops/MemoryOps.h"
 #include "runtime/device/virtual/ops/OpcodeTable.h"
 
@@ -32,6 +33,7 @@ void runCopy(Warp &warp, const Instr &instr) {
       return warp.fault(FaultKind::OutOfBounds, what + "past the end of the block's shared memory", lane, to);
     if (!warp.block.grid.memory.contains(from, bytes))
       return warp.fault(FaultKind::WildAccess, what + "from outside the device's memory", lane, from);
+    countBulk(warp, from, bytes);
     warp.block.bulkCopies.issue(warp, {from, static_cast<uint32_t>(to), bytes, static_cast<uint32_t>(barrier), lane});
   }
 }

@@ -1,6 +1,7 @@
 //===- WeightProductCase.cpp - a product with random operands -------------------===//
 #include "test/unit/cuda/mma/WeightProductCase.h"
 
+#include "codegen/cuda/device/product_scratch.cuh"
 #include "codegen/pack/PanelPack.h"
 #include "runtime/base/Float16.h"
 #include "runtime/schema/PanelLayout.h"
@@ -74,11 +75,9 @@ std::vector<std::string> definitions(const WeightType &c) {
 } // namespace
 
 WeightForm streamedForm(StorageType type) {
-  const int64_t super = panelOffsets(panelFormat(type)).superBytes,
-                run = 3 * super >= 3840 ? super : 1280 / super * super;
   WeightForm form = spreadForm;
   form.kernel = "streamed";
-  form.shared += 8 * (1 + ceilDiv(3840, 2 * run)) * (2 * run + 16);
+  form.shared = streamScratch(8, 32, 8, 1, static_cast<int>(panelOffsets(panelFormat(type)).superBytes));
   return form;
 }
 
