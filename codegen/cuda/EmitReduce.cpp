@@ -83,7 +83,7 @@ void KernelPrinter::emitReduce(ReduceOp op) {
     return bind(op.getResult(0), {name});
   for (auto [i, result] : llvm::enumerate(op.getResults())) {
     std::string component = fresh(nameFor(result)), get = "get<" + std::to_string(i) + ">(" + name + ")";
-    out->line("const auto " + component + " = " + (isScalar ? "scalar(" + get + ")" : get) + ";");
+    out->declare(component, "const auto " + component + " = " + (isScalar ? "scalar(" + get + ")" : get) + ";");
     bind(result, {component});
   }
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "operand.cuh"
+#include "ptx_matrix.cuh"
 
 namespace fusec {
 
@@ -43,15 +44,11 @@ __device__ __forceinline__ MmaLane mmaLane() {
 template <class Operand> __device__ void mma(float *c, const FragmentA &a, const FragmentB &b);
 
 template <> __device__ __forceinline__ void mma<Bfloat>(float *c, const FragmentA &a, const FragmentB &b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+  ptx::multiplyBfloats(c, a.r, b.r);
 }
 
 template <> __device__ __forceinline__ void mma<Half>(float *c, const FragmentA &a, const FragmentB &b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+  ptx::multiplyHalves(c, a.r, b.r);
 }
 
 } // namespace fusec

@@ -12,18 +12,13 @@
 
 namespace fusec {
 
-/// Two floats, each rounded to nearest even; `low` in bits 0..15. The first source of the instructions is the upper
-/// half.
+/// Two floats, each rounded to nearest even; `low` in bits 0..15.
 template <class Operand> __device__ unsigned packPair(float low, float high);
 template <> __device__ __forceinline__ unsigned packPair<Bfloat>(float low, float high) {
-  unsigned pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
+  return ptx::packBfloats(low, high);
 }
 template <> __device__ __forceinline__ unsigned packPair<Half>(float low, float high) {
-  unsigned pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
+  return ptx::packHalves(low, high);
 }
 
 template <class Operand> __device__ __forceinline__ float lowOf(unsigned pair) {

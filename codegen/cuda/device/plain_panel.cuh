@@ -19,13 +19,6 @@
 
 namespace fusec {
 
-/// movmatrix.trans: an 8 x 8 matrix of 16-bit elements, lane (g, q) holding (g, 2q), (g, 2q+1), is transposed.
-__device__ __forceinline__ unsigned transposed(unsigned pair) {
-  unsigned result;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
-  return result;
-}
-
 /// Two neighbours of a stored type, and as operands.
 template <class Storage, class Operand> struct StoredPair {
   using Raw = unsigned;
@@ -78,7 +71,7 @@ template <class Storage, class Operand, int Columns> struct PlainPanelWeight {
     for (int s = 0; s < 2; ++s)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        w.step[s].r[i] = transposed(Stored::decode(raw.pair[s][i]));
+        w.step[s].r[i] = ptx::transposed(Stored::decode(raw.pair[s][i]));
     return w;
   }
 };

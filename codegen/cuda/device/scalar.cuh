@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ptx_scalar.cuh"
+
 namespace fusec {
 
 /// IEEE binary16.
@@ -14,12 +16,8 @@ struct Half {
   unsigned short bits;
   Half() = default;
   /// Rounds to nearest even.
-  __device__ explicit Half(float value) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value)); }
-  __device__ operator float() const {
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-    return value;
-  }
+  __device__ explicit Half(float value) : bits(ptx::halfFromFloat(value)) {}
+  __device__ operator float() const { return ptx::floatFromHalf(bits); }
 };
 
 /// The upper half of a float.
@@ -48,16 +46,8 @@ __device__ inline Half fused(Half a, Half b, Half c) { return Half(__fmaf_rn(a, 
 __device__ inline Bfloat fused(Bfloat a, Bfloat b, Bfloat c) { return Bfloat(__fmaf_rn(a, b, c)); }
 
 /// The larger of two; NaN if one is NaN, +0 above -0.
-__device__ inline float maximum(float a, float b) {
-  float c;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
-  return c;
-}
-__device__ inline float minimum(float a, float b) {
-  float c;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
-  return c;
-}
+using ptx::maximum;
+using ptx::minimum;
 __device__ inline double maximum(double a, double b) { return a != a || b != b ? a + b : fmax(a, b); }
 __device__ inline double minimum(double a, double b) { return a != a || b != b ? a + b : fmin(a, b); }
 

@@ -247,7 +247,7 @@ template <int Tokens, int Rows, int SliceColumns, int Warps, int Count, class We
 
   const Weights<Count, Weight> &weights;
   int firstBlock;
-  typename Weight::Raw raw[step][Count][blocks];
+  typename Weight::Raw raw[step][Count][blocks] = {};
   Sums total{}, part{};
 
   __device__ __forceinline__ void load(int slot, int chunk) {

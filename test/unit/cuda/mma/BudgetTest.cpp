@@ -20,11 +20,11 @@ TEST(Budget, SharedMemoryWithoutBankConflicts) {
   product.run(tiledForm, 65);
   product.run(streamedForm(type.type), 9);
   attention.run();
-  EXPECT_EQ(product.device().counters("spread").bankConflictFactor(), 1);
-  EXPECT_EQ(product.device().counters("tiled").bankConflictFactor(), 1);
-  EXPECT_EQ(attention.device().counters("attention").bankConflictFactor(), 1);
+  EXPECT_EQ(product.device().bankConflictFactor("spread"), 1);
+  EXPECT_EQ(product.device().bankConflictFactor("tiled"), 1);
+  EXPECT_EQ(attention.device().bankConflictFactor("attention"), 1);
   // Words q and q + 2 of a panel share banks: two of six loads take twice as long. The bytes behind them take longer.
-  EXPECT_LT(product.device().counters("streamed").bankConflictFactor(), 1.25);
+  EXPECT_LT(product.device().bankConflictFactor("streamed"), 1.25);
 }
 
 /// No spills, no local memory, no wgmma that ptxas makes wait for the one before.

@@ -1,4 +1,4 @@
-//===- MmaHarness.cpp - kernels of the device library on the virtual device ----===//
+//===- MmaHarness.cpp - kernels of the device library, executed ------------------===//
 #include "test/unit/cuda/mma/MmaHarness.h"
 
 #include "runtime/base/Float16.h"
@@ -49,37 +49,19 @@ MmaProgram::MmaProgram(const codegen::Nvrtc &nvrtc, const std::string &target, c
                        std::vector<std::string> definitions, std::span<const Mutation> mutations) {
   std::vector<std::string> changed;
   const std::vector<codegen::CudaHeader> headers = library(mutations, changed);
-  const std::string source = readFixture("mma/kernels/" + text);
-  std::string log;
-  auto code = nvrtc.compile({.name = text,
-                             .text = source,
-                             .target = *codegen::cudaTargetByName(target),
-                             .headers = headers,
-                             .options = std::move(definitions),
-                             .ptxOnly = true},
-                            &log);
-  if (!code) {
-    ADD_FAILURE() << code.status().message() << "\n" << log;
-    return;
-  }
-  auto opened = virtualgpu::VirtualDevice::create({.target = target});
-  EXPECT_TRUE(opened) << opened.status().message();
-  if (!opened)
-    return;
-  device = std::move(opened.value());
-  auto loaded = device->loadModule(std::as_bytes(std::span<const char>(code->ptx)), text);
-  EXPECT_TRUE(loaded) << loaded.status().message();
-  if (loaded)
-    module = std::move(loaded.value());
-  stream = std::move(device->createStream().value());
+  auto created =
+      MmaDevice::create(nvrtc, {text, readFixture("mma/kernels/" + text), target, std::move(definitions), headers});
+  EXPECT_TRUE(created) << created.status().message();
+  if (created)
+    device = std::move(created.value());
 }
 
 uint64_t MmaProgram::putBytes(const void *from, int64_t bytes) {
-  buffers.push_back(std::move(device->allocate(bytes, "test").value()));
-  const uint64_t at = buffers.back().address();
-  EXPECT_TRUE(stream->copyToDevice(at, from, bytes).ok());
-  EXPECT_TRUE(stream->synchronize().ok());
-  return at;
+  if (!device)
+    return 0;
+  Result<uint64_t> at = device->put(from, bytes);
+  EXPECT_TRUE(at) << at.status().message();
+  return at ? *at : 0;
 }
 
 uint64_t MmaProgram::outputs(int64_t count) {
@@ -87,29 +69,17 @@ uint64_t MmaProgram::outputs(int64_t count) {
 }
 
 void MmaProgram::getBytes(void *to, uint64_t at, int64_t bytes) {
-  EXPECT_TRUE(stream->copyToHost(to, at, bytes).ok());
-  EXPECT_TRUE(stream->synchronize().ok());
+  if (device)
+    EXPECT_TRUE(device->get(to, at, bytes).ok());
 }
 
 void MmaProgram::setSeed(uint64_t seed) {
-  if (!device)
-    return;
-  device->clearError();
-  device->setSeed(seed);
+  if (device)
+    device->setSeed(seed);
 }
 
-Status MmaProgram::launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters) {
-  if (!module)
-    return internalError("no module");
-  FUSEC_ASSIGN_OR_RETURN(runtime::GpuFunction * function, module->function(kernel));
-  runtime::GpuLaunch launch;
-  launch.function = function;
-  launch.grid.x = static_cast<uint32_t>(shape.grid);
-  launch.block.x = static_cast<uint32_t>(shape.threads);
-  launch.sharedBytes = static_cast<uint32_t>(shape.shared);
-  launch.parameters = parameters;
-  FUSEC_RETURN_IF_ERROR(stream->launch(launch));
-  return stream->synchronize();
+Status MmaProgram::launch(const std::string &kernel, MmaLaunch shape, const std::vector<uint64_t> &parameters) {
+  return device ? device->launch(kernel, shape, parameters) : internalError("no module");
 }
 
 } // namespace fusec::test

@@ -1,7 +1,7 @@
-//===- MmaHarness.h - kernels of the device library on the virtual device ------===//
+//===- MmaHarness.h - kernels of the device library, executed --------------------===//
 //
 // Compiles a text of test/unit/cuda/mma/kernels with some definitions, loads it
-// into a virtual device and runs its kernels.
+// into a device and runs its kernels.
 //
 //   FUSEC_REQUIRE_NVRTC(nvrtc);
 //   MmaProgram program(*nvrtc, "sm_80", "weight_product.cu", {"-DSLICE=128"});
@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/virtual/VirtualDevice.h"
 #include "test/unit/cuda/CudaTestSupport.h"
 
+#include <memory>
 #include <span>
 
 namespace fusec::test {
@@ -36,6 +36,25 @@ struct Mutation {
   std::string header, from, to;
 };
 
+/// What runs a text's kernels. Which one there is depends on what a test is linked with: VirtualMmaDevice.cpp, or the
+/// host front end of test/hostcuda.
+class MmaDevice {
+public:
+  struct Source {
+    std::string name, text, target;
+    std::vector<std::string> definitions;
+    std::span<const codegen::CudaHeader> headers;
+  };
+  static Result<std::unique_ptr<MmaDevice>> create(const codegen::Nvrtc &nvrtc, const Source &source);
+  virtual ~MmaDevice() = default;
+  virtual Result<uint64_t> put(const void *from, int64_t bytes) = 0;
+  virtual Status get(void *to, uint64_t at, int64_t bytes) = 0;
+  virtual Status launch(const std::string &kernel, MmaLaunch shape, const std::vector<uint64_t> &parameters) = 0;
+  virtual void setSeed(uint64_t seed) = 0;
+  /// Of a kernel's launches so far; 0 where nobody counts.
+  virtual double bankConflictFactor(const std::string &) const { return 0; }
+};
+
 class MmaProgram {
 public:
   MmaProgram(const codegen::Nvrtc &nvrtc, const std::string &target, const std::string &text,
@@ -54,21 +73,17 @@ public:
     return values;
   }
 
-  /// The order in which warps run in the next launches; an earlier error is forgotten.
+  /// The order in which threads run in the next launches; an earlier error is forgotten.
   void setSeed(uint64_t seed);
-  /// What a kernel did so far.
-  virtualgpu::VirtualCounters counters(const std::string &kernel) const { return device->counters(kernel); }
+  double bankConflictFactor(const std::string &kernel) const { return device->bankConflictFactor(kernel); }
   /// The error of the launch, with what the device's checks say.
-  Status launch(const std::string &kernel, MmaLaunch shape, std::vector<uint64_t> parameters);
+  Status launch(const std::string &kernel, MmaLaunch shape, const std::vector<uint64_t> &parameters);
 
 private:
   uint64_t putBytes(const void *from, int64_t bytes);
   void getBytes(void *to, uint64_t at, int64_t bytes);
 
-  std::unique_ptr<virtualgpu::VirtualDevice> device;
-  std::unique_ptr<runtime::GpuStream> stream;
-  std::unique_ptr<runtime::GpuModule> module;
-  std::vector<runtime::GpuBuffer> buffers;
+  std::unique_ptr<MmaDevice> device; ///< Null when the text did not compile, which the test knows already.
 };
 
 /// FUSEC_FULL is set: every case, not only those that differ in kind.

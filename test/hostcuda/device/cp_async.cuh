@@ -1,0 +1,11 @@
+//===- cp_async.cuh - what codegen/cuda/device/cp_async.cuh does, in C++ --------===//
+#pragma once
+
+namespace fusec {
+
+inline unsigned sharedAddress(const void *p) { return hostcuda::sharedAddress(p); }
+inline void copyAsync(unsigned shared, const void *global) { hostcuda::copyAsync(shared, global); }
+inline void commitAsync() { hostcuda::commitAsync(); }
+template <int pending> void waitAsync() { hostcuda::waitAsync(pending); }
+
+} // namespace fusec
