@@ -20,6 +20,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 namespace fusec::codegen {
 
@@ -29,7 +30,8 @@ struct TargetPlan {
   mlir::ModuleOp module;               ///< Plan level.
   std::vector<CompiledKernel> kernels; ///< In module order.
   TargetKind kind = TargetKind::Host;
-  std::string math; ///< CUDA: what products are computed in, e.g. "bf16".
+  std::string math;                            ///< CUDA: what products are computed in, e.g. "bf16".
+  std::optional<CompiledKernel> sampling = {}; ///< CUDA: chooses tokens from logits (codegen/cuda/SamplingKernel.h).
 };
 
 /// Something of the user's that took part in the compilation.

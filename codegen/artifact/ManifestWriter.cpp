@@ -2,6 +2,7 @@
 #include "codegen/artifact/ManifestWriter.h"
 
 #include "ir/plan/PlanDialect.h"
+#include "runtime/schema/SamplingMath.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -133,6 +134,14 @@ json extensionsOf(const std::vector<UsedExtension> &extensions) {
   return rows;
 }
 
+/// One program per row of logits.
+json samplingVariant(const CompiledKernel &kernel) {
+  json row = {{"entry", kernel.entry}};
+  row["grid"].push_back({{"extent", "R"}, {"tile", 1}});
+  putCompiled(row, TargetKind::Cuda, kernel);
+  return row;
+}
+
 json targetOf(const TargetPlan &target) {
   mlir::SymbolTable symbols(target.module);
   json kernels = json::object();
@@ -142,6 +151,8 @@ json targetOf(const TargetPlan &target) {
       variants.push_back(variantOf(variant, symbols, target));
     kernels[kernel.getSymName().str()] = {{"variants", variants}};
   }
+  if (target.sampling)
+    kernels[target.sampling->entry] = {{"variants", json::array({samplingVariant(*target.sampling)})}};
   json row = {{"kind", nameOf(target.kind)}, {"level", target.level}};
   if (target.kind == TargetKind::Host)
     row["library"] = "kernels/" + target.level + ".so";
@@ -149,6 +160,25 @@ json targetOf(const TargetPlan &target) {
     row["math"] = target.math;
   row["kernels"] = std::move(kernels);
   return row;
+}
+
+/// Adds what steps that choose tokens on the device have: their parameters, the chosen ids and the launch.
+void putSampling(json &buffers, json &launches, const std::string &kernel) {
+  int64_t logits = 0, slots = 0;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    slots = std::max<int64_t>(slots, buffers[i].value("slot", int64_t{-1}) + 1);
+    if (buffers[i]["kind"] == "output")
+      logits = static_cast<int64_t>(i);
+  }
+  const auto first = static_cast<int64_t>(buffers.size());
+  buffers.push_back(
+      {{"name", "sampling"}, {"kind", "input"}, {"dtype", "i32"}, {"dims", json::array({"R", samplingRowWords})}});
+  buffers.push_back(
+      {{"name", "choices"}, {"kind", "output"}, {"dtype", "i32"}, {"dims", json::array({"R"})}, {"slot", slots}});
+  launches.push_back({{"kernel", kernel},
+                      {"name", "sample"},
+                      {"args", json::array({logits, first, first + 1})},
+                      {"goals", json::array({"sampled"})}});
 }
 
 } // namespace
@@ -192,6 +222,8 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
       args.push_back(indexOf[buffer]);
     launches.push_back({{"kernel", launch.getKernel().str()}, {"name", launch.getName().str()}, {"args", args}});
   }
+  if (targets.front().sampling)
+    putSampling(buffers, launches, targets.front().sampling->entry);
   for (const TargetPlan &target : targets)
     targetRows.push_back(targetOf(target));
   manifest["buffers"] = std::move(buffers);

@@ -1,6 +1,7 @@
 //===- CudaCompiler.cpp - tile kernels to the files of a CUDA target -------===//
 #include "codegen/cuda/CudaCompiler.h"
 
+#include "codegen/cuda/SamplingKernel.h"
 #include "ir/plan/PlanDialect.h"
 #include "runtime/base/AtomicFile.h"
 
@@ -147,20 +148,33 @@ Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const Cuda
     ladders.push_back(found.texts);
     candidates.push_back(std::move(found));
   }
+  if (auto sampling = samplingKernel(options.sampledVocab, options.emit.symbols))
+    ladders.push_back({std::move(*sampling)});
   FUSEC_ASSIGN_OR_RETURN(std::vector<CudaKernel> kernels, compiler.compile(target, ladders));
 
-  CudaKernels compiled{{}, {std::string(target.name), "NVRTC " + compiler.nvrtc().versionText(), {}}};
+  CudaKernels compiled{{}, {}, {std::string(target.name), "NVRTC " + compiler.nvrtc().versionText(), {}}};
+  auto publishTo = [&](const CudaKernel &kernel) {
+    compiled.table.rows.push_back(kernelTableRow(kernel));
+    return publish(kernel, target, folder);
+  };
+  std::optional<CudaKernel> sampling;
+  if (kernels.size() > candidates.size()) {
+    sampling = std::move(kernels.back());
+    kernels.pop_back();
+  }
   auto originals = llvm::to_vector(module.getOps<tile::KernelOp>());
   for (auto [original, choice, kernel] : llvm::zip_equal(originals, candidates, kernels)) {
     tile::KernelOp taken = choice.kernels[kernel.rung];
     kernel.rung = choice.plans[kernel.rung];
-    FUSEC_ASSIGN_OR_RETURN(CompiledKernel row, publish(kernel, target, folder));
+    FUSEC_ASSIGN_OR_RETURN(CompiledKernel row, publishTo(kernel));
     compiled.kernels.push_back(std::move(row));
-    compiled.table.rows.push_back(kernelTableRow(kernel));
     if (taken == original)
       continue;
     FUSEC_RETURN_IF_ERROR(dumpIR(taken, target, options.compiler.dumpTo));
     replaceKernel(original, taken);
+  }
+  if (sampling) {
+    FUSEC_ASSIGN_OR_RETURN(compiled.sampling, publishTo(*sampling));
   }
   return compiled;
 }

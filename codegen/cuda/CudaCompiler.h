@@ -27,11 +27,13 @@ namespace fusec::codegen {
 struct CudaOptions {
   CudaEmitOptions emit;           ///< Names, the target's limits and what depends on the module are filled in.
   KernelCompilerOptions compiler; ///< `dumpTo` also receives <entry>.<target>.mlir.
+  int64_t sampledVocab = 0; ///< Columns of the logits that tokens are chosen from on the device; 0 = they are not.
 };
 
 struct CudaKernels {
-  std::vector<CompiledKernel> kernels; ///< In module order.
-  KernelTable table;                   ///< Likewise; for writeKernelTable.
+  std::vector<CompiledKernel> kernels;    ///< In module order.
+  std::optional<CompiledKernel> sampling; ///< SamplingKernel.h.
+  KernelTable table;                      ///< In module order, then the sampling kernel; for writeKernelTable.
 };
 
 /// Compiles every tile.kernel directly inside the first of `plans` (plan level, not empty) for `target`. A kernel that

@@ -1,6 +1,6 @@
 //===- DeviceLibrary.h - the headers that kernels include ------------------===//
 //
-// The files of codegen/cuda/device, carried in the binary: compiling a kernel
+// The files of codegen/cuda/device and runtime/schema/SamplingMath.h, carried in the binary: compiling a kernel
 // needs no file of fusec's. They refer to each other by file name alone
 // (`#include "tile.cuh"`), and include nothing of the CUDA toolkit.
 //

@@ -34,9 +34,9 @@ Status evaluate(EngineState &state, std::span<const TokenId> ids, ChunkRows rows
   for (int64_t begin = 0; begin < total; begin += chunk) {
     int64_t count = std::min(chunk, total - begin);
     bool wanted = rows == ChunkRows::All || begin + count == total;
-    FUSEC_ASSIGN_OR_RETURN(std::span<const float> logits,
+    FUSEC_ASSIGN_OR_RETURN(StepOutput output,
                            state.sequence->append(ids.subspan(begin, count), wanted ? rows : ChunkRows::None));
-    visit(begin, logits);
+    visit(begin, output.logits);
   }
   return {};
 }

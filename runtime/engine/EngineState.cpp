@@ -66,8 +66,8 @@ Status EngineState::reserve() {
   int64_t numPages = (options.contextTokens + pageTokens - 1) / pageTokens + 1; // And the sink.
   maxOutputRows = std::clamp<int64_t>(maxLogitBytes / (manifest.model.vocabSize * 4), 1, options.chunkTokens);
   ExecutorOptions setup{
-      options.device, options.level,  options.threads, {options.chunkTokens, 1, maxOutputRows, options.contextTokens},
-      numPages,       options.graphs, options.progress};
+      options.device, options.level,  options.threads,  {options.chunkTokens, 1, maxOutputRows, options.contextTokens},
+      numPages,       options.graphs, options.progress, sampleableIds()};
   allocator = BlockAllocator(static_cast<int32_t>(numPages));
   FUSEC_ASSIGN_OR_RETURN(executor, createExecutor(artifact, setup));
   sequence.emplace(*executor, allocator, pageTokens);

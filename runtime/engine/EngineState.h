@@ -14,6 +14,7 @@
 #include "runtime/text/ChatTemplate.h"
 #include "runtime/text/Tokenizer.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,6 +38,8 @@ struct EngineState {
   std::optional<SequenceRunner> sequence;
   MemoryPlan memory;
   int64_t maxOutputRows = 1; ///< Logit rows one step can give.
+  /// Ids that may be generated are below: rows that pad the embedding beyond the tokenizer are not.
+  int64_t sampleableIds() const { return std::min(artifact.manifest.model.vocabSize, tokenizer.size()); }
 
 private:
   Status reserve();

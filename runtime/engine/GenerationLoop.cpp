@@ -18,16 +18,12 @@ int64_t limitOf(const EngineState &state, const Request &request) {
   return request.maxTokens < 0 ? room : std::min(room, request.maxTokens);
 }
 
-int64_t sampleableIds(const EngineState &state) {
-  return std::min(state.artifact.manifest.model.vocabSize, state.tokenizer.size());
-}
-
 } // namespace
 
 GenerationLoop::GenerationLoop(EngineState &state, const Request &request, const TokenCallback &onToken,
                                TextStream stream)
     : state(state), request(request), onToken(onToken), stream(std::move(stream)),
-      sampler(request.sampling, request.prompt, sampleableIds(state)), tokenLimit(limitOf(state, request)) {}
+      sampler(request.sampling, request.prompt, state.sampleableIds()), tokenLimit(limitOf(state, request)) {}
 
 Result<Generation> GenerationLoop::run(EngineState &state, const Request &request, const TokenCallback &onToken) {
   FUSEC_ASSIGN_OR_RETURN(TextStream stream, TextStream::create(state.tokenizer, request.prompt, request.stopStrings));
@@ -39,9 +35,9 @@ Result<Generation> GenerationLoop::run(EngineState &state, const Request &reques
 
 Status GenerationLoop::generate() {
   Clock::time_point start = Clock::now();
-  FUSEC_ASSIGN_OR_RETURN(Logits logits, prefill());
+  FUSEC_ASSIGN_OR_RETURN(StepOutput output, prefill());
   while (!finished) {
-    FUSEC_ASSIGN_OR_RETURN(Sampler::Choice choice, sampler.next(logits));
+    FUSEC_ASSIGN_OR_RETURN(Sampler::Choice choice, choose(output));
     if (result.timings.decodeTokens == 0)
       result.timings.prefillSeconds = secondsSince(start);
     TokenId token = choice.id;
@@ -53,37 +49,48 @@ Status GenerationLoop::generate() {
       finish(FinishReason::Cancelled);
     if (finished)
       break;
-    FUSEC_ASSIGN_OR_RETURN(logits, decode(token));
+    FUSEC_ASSIGN_OR_RETURN(output, decode(token));
   }
   if (result.timings.decodeTokens > 0)
     result.timings.decodeSeconds = secondsSince(start) - result.timings.prefillSeconds;
   return {};
 }
 
-Result<GenerationLoop::Logits> GenerationLoop::prefill() {
+Result<StepOutput> GenerationLoop::prefill() {
   std::span<const TokenId> prompt = request.prompt;
   int64_t done = state.sequence->keepCommonPrefix(prompt);
   int64_t total = static_cast<int64_t>(prompt.size());
   result.timings.promptTokens = total;
   result.timings.cachedTokens = done;
-  Logits logits;
+  StepOutput output;
   while (done < total) {
     if (cancelRequested()) {
       finish(FinishReason::Cancelled);
-      return Logits();
+      return StepOutput();
     }
     int64_t count = std::min(state.options.chunkTokens, total - done);
     ChunkRows rows = done + count == total ? ChunkRows::Last : ChunkRows::None;
-    FUSEC_ASSIGN_OR_RETURN(logits, state.sequence->append(prompt.subspan(done, count), rows));
+    FUSEC_ASSIGN_OR_RETURN(output, append(prompt.subspan(done, count), rows));
     done += count;
     result.timings.prefillTokens += count;
   }
-  return logits;
+  return output;
 }
 
-Result<GenerationLoop::Logits> GenerationLoop::decode(TokenId token) {
+Result<StepOutput> GenerationLoop::decode(TokenId token) {
   ++result.timings.decodeTokens;
-  return state.sequence->append({&token, 1}, ChunkRows::Last);
+  return append({&token, 1}, ChunkRows::Last);
+}
+
+Result<StepOutput> GenerationLoop::append(std::span<const TokenId> chunk, ChunkRows rows) {
+  std::optional<RowSampling> row;
+  if (rows == ChunkRows::Last && state.executor->samplesOnDevice())
+    row = sampler.rowSampling();
+  return state.sequence->append(chunk, rows, row ? std::span(&*row, 1) : std::span<const RowSampling>());
+}
+
+Result<Sampler::Choice> GenerationLoop::choose(const StepOutput &output) {
+  return output.choices.empty() ? sampler.next(output.logits) : sampler.accept(output.choices.front());
 }
 
 void GenerationLoop::acceptToken(Sampler::Choice choice) {

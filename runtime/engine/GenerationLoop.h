@@ -2,7 +2,8 @@
 //
 //  1. Keep the KV of the prompt's common prefix with the last sequence, compute
 //     the rest in chunks.
-//  2. Sample a token; an end id ends the generation.
+//  2. Sample a token, on the device where that is possible; an end id ends the
+//     generation.
 //  3. Turn it into text, give it to the callback; a stop string, the token limit
 //     or the callback ends the generation.
 //  4. Compute the token, go to 2.
@@ -29,12 +30,12 @@ public:
   static Result<Generation> run(EngineState &state, const Request &request, const TokenCallback &onToken);
 
 private:
-  using Logits = std::span<const float>;
-
   GenerationLoop(EngineState &state, const Request &request, const TokenCallback &onToken, TextStream stream);
   Status generate();
-  Result<Logits> prefill();
-  Result<Logits> decode(TokenId token);
+  Result<StepOutput> prefill();
+  Result<StepOutput> decode(TokenId token);
+  Result<StepOutput> append(std::span<const TokenId> chunk, ChunkRows rows);
+  Result<Sampler::Choice> choose(const StepOutput &output);
   void acceptToken(Sampler::Choice choice);
   void acceptEnd();
   void emit(TokenEvent event);

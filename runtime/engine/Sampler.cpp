@@ -14,20 +14,9 @@ namespace {
 
 constexpr float impossible = -std::numeric_limits<float>::infinity();
 
-/// Draw number `counter` of the stream `seed`, in [0, 1). The finaliser is that
-/// of SplitMix64 (Steele, Lea, Flood 2014), applied twice so that neighbouring
-/// seeds do not give shifted copies of one stream.
-double uniform(uint64_t seed, uint64_t counter) {
-  auto mix = [](uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  };
-  uint64_t bits = mix(mix(seed + 0x9e3779b97f4a7c15u) + (counter + 1) * 0x9e3779b97f4a7c15u);
-  return static_cast<double>(bits >> 11) * 0x1.0p-53;
-}
-
 constexpr size_t smallSelection = 256;
+
+Status nothingPossible() { return internalError("sampling: no token has a finite logit"); }
 
 /// Best first; equal scores by id, so that results do not depend on the sort.
 bool better(float scoreA, TokenId a, float scoreB, TokenId b) { return scoreA != scoreB ? scoreA > scoreB : a < b; }
@@ -46,15 +35,37 @@ Result<Sampler::Choice> Sampler::next(std::span<const float> logits) {
   adjustScores(logits);
   TokenId best = argmax();
   if (best < 0)
-    return internalError("sampling: no token has a finite logit");
+    return nothingPossible();
   Choice choice;
   choice.id = params.temperature == 0 ? best : draw(best);
   if (params.logprobs >= 0)
     fillLogprobs(logits, choice);
-  ++generated[choice.id];
-  if (auto place = std::lower_bound(seen.begin(), seen.end(), choice.id); place == seen.end() || *place != choice.id)
-    seen.insert(place, choice.id);
+  remember(choice.id);
   return choice;
+}
+
+std::optional<RowSampling> Sampler::rowSampling() const {
+  const bool plain = params.logitBias.empty() && params.logprobs < 0 && params.repetitionPenalty == 1 &&
+                     params.presencePenalty == 0 && params.frequencyPenalty == 0;
+  if (!plain)
+    return std::nullopt;
+  return RowSampling{params.temperature, params.topK, params.topP, params.minP, params.seed, draws};
+}
+
+Result<Sampler::Choice> Sampler::accept(TokenId id) {
+  if (id < 0)
+    return nothingPossible();
+  draws += params.temperature != 0;
+  remember(id);
+  Choice choice;
+  choice.id = id;
+  return choice;
+}
+
+void Sampler::remember(TokenId id) {
+  ++generated[id];
+  if (auto place = std::lower_bound(seen.begin(), seen.end(), id); place == seen.end() || *place != id)
+    seen.insert(place, id);
 }
 
 void Sampler::adjustScores(std::span<const float> logits) {
@@ -127,24 +138,22 @@ void Sampler::keepTopK(size_t k) {
 }
 
 void Sampler::computeWeights(float best) {
-  // Relative to the best, so that the exponent is never positive and 0 / temperature is 0 for the tiniest one.
-  double temperature = params.temperature;
   for (Candidate &candidate : candidates)
-    candidate.weight = std::exp((double{candidate.score} - best) / temperature);
+    candidate.weight = samplingWeight(candidate.score, best, params.temperature);
 }
 
 void Sampler::keepTopP() {
-  double total = 0;
+  SamplingMass total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
   // Quickselect by weight: [0, low) is in the nucleus and weighs `reached`, [high, end) is not in it.
   auto at = [&](size_t i) { return candidates.begin() + static_cast<std::ptrdiff_t>(i); };
-  double wanted = params.topP * total, reached = 0;
+  SamplingMass wanted = samplingNucleus(params.topP, total), reached = 0;
   size_t low = 0, high = candidates.size();
   while (high - low > smallSelection) {
     size_t middle = low + (high - low) / 2;
     std::nth_element(at(low), at(middle), at(high), betterCandidate);
-    double half = 0;
+    SamplingMass half = 0;
     for (size_t i = low; i < middle; ++i)
       half += candidates[i].weight;
     if (reached + half >= wanted) {
@@ -156,14 +165,15 @@ void Sampler::keepTopP() {
   }
   std::sort(at(low), at(high), betterCandidate);
   size_t keep = low;
-  while (keep < high && (keep == 0 || reached < wanted))
+  while (keep < high && reached < wanted)
     reached += candidates[keep++].weight;
   candidates.resize(keep);
 }
 
 void Sampler::keepMinP() {
-  // The best candidate is always kept by the steps before and has weight exp(0) = 1.
-  std::erase_if(candidates, [&](const Candidate &candidate) { return candidate.weight < params.minP; });
+  // The best candidate is always kept by the steps before and has weight 1.
+  const SamplingMass least = samplingLeast(params.minP);
+  std::erase_if(candidates, [&](const Candidate &candidate) { return candidate.weight < least; });
 }
 
 TokenId Sampler::drawCandidate() {
@@ -171,17 +181,17 @@ TokenId Sampler::drawCandidate() {
   auto byId = [](const Candidate &a, const Candidate &b) { return a.id < b.id; };
   if (!std::is_sorted(candidates.begin(), candidates.end(), byId))
     std::sort(candidates.begin(), candidates.end(), byId);
-  double total = 0;
+  SamplingMass total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
-  double target = uniform(params.seed, draws++) * total;
-  double reached = 0;
+  const SamplingMass target = samplingTarget(samplingUniform(params.seed, draws++), total);
+  SamplingMass reached = 0;
   for (const Candidate &candidate : candidates) {
     reached += candidate.weight;
     if (reached > target)
       return candidate.id;
   }
-  return candidates.back().id; // Rounding of the last sum.
+  return -1; // Not reached: the target is below the total.
 }
 
 void Sampler::fillLogprobs(std::span<const float> logits, Choice &choice) const {

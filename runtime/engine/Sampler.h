@@ -10,6 +10,12 @@
 // NaN logits count as impossible, +inf as the largest finite number. The draw
 // number n depends on the seed and n only, not on time, threads or batch.
 //
+// A GPU may choose instead, from the same parameters and by the same arithmetic
+// (runtime/schema/SamplingMath.h), hence the same id:
+//
+//   if (std::optional<RowSampling> row = sampler.rowSampling()) // else it needs the logits
+//     choice = sampler.accept(choices[0]);                      // of a step with *row as its sampling
+//
 // Ownership: a value; keeps no reference to prompt or logits. Threading: one
 // thread at a time.
 //
@@ -18,8 +24,11 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/engine/SamplingParams.h"
+#include "runtime/exec/StepInput.h"
+#include "runtime/schema/SamplingMath.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -42,14 +51,22 @@ public:
   /// finite logit.
   Result<Choice> next(std::span<const float> logits);
 
+  /// What a device needs to know to choose the next token; nullopt when that takes
+  /// more: logit bias, penalties or log-probabilities.
+  std::optional<RowSampling> rowSampling() const;
+  /// Remembers `id`, which a device chose by rowSampling(). Internal error for -1,
+  /// as of next().
+  Result<Choice> accept(TokenId id);
+
 private:
   struct Candidate {
     TokenId id;
     float score;
-    double weight = 0; ///< exp((score - best) / temperature), not normalised.
+    SamplingMass weight = 0;
   };
 
   static bool betterCandidate(const Candidate &a, const Candidate &b);
+  void remember(TokenId id);
   void adjustScores(std::span<const float> logits);
   void applyRepetitionPenalty();
   void applyCountPenalties();

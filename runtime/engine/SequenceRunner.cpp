@@ -20,14 +20,17 @@ int64_t SequenceRunner::keepCommonPrefix(std::span<const text::TokenId> prompt) 
   return static_cast<int64_t>(kept);
 }
 
-Result<std::span<const float>> SequenceRunner::append(std::span<const text::TokenId> chunk, ChunkRows rows) {
+Result<StepOutput> SequenceRunner::append(std::span<const text::TokenId> chunk, ChunkRows rows,
+                                          std::span<const RowSampling> sampling) {
   FUSEC_RETURN_IF_ERROR(pages.reserve(static_cast<int64_t>(cached.size() + chunk.size())));
-  Result<std::span<const float>> logits = executor.step(buildInput(chunk, rows));
-  if (logits)
+  StepInput input = buildInput(chunk, rows);
+  input.sampling = sampling;
+  Result<StepOutput> output = executor.step(input);
+  if (output)
     cached.insert(cached.end(), chunk.begin(), chunk.end());
   else
     pages.truncate(static_cast<int64_t>(cached.size()));
-  return logits;
+  return output;
 }
 
 StepInput SequenceRunner::buildInput(std::span<const text::TokenId> chunk, ChunkRows rows) {

@@ -33,8 +33,10 @@ public:
   int64_t keepCommonPrefix(std::span<const text::TokenId> prompt);
 
   /// Appends `chunk` (at most the executor's token limit) and returns the wanted
-  /// logits, valid until the next append. On error the sequence is unchanged.
-  Result<std::span<const float>> append(std::span<const text::TokenId> chunk, ChunkRows rows);
+  /// logits or, with `sampling` for each wanted row, the chosen ids; valid until
+  /// the next append. On error the sequence is unchanged.
+  Result<StepOutput> append(std::span<const text::TokenId> chunk, ChunkRows rows,
+                            std::span<const RowSampling> sampling = {});
 
   void clear();
   std::span<const text::TokenId> tokens() const { return cached; }

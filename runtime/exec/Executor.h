@@ -5,7 +5,7 @@
 // requests and no text.
 //
 //   FUSEC_ASSIGN_OR_RETURN(auto executor, createExecutor(artifact, options)); // ExecutorFactory.h
-//   FUSEC_ASSIGN_OR_RETURN(std::span<const float> logits, executor->step(input));
+//   FUSEC_ASSIGN_OR_RETURN(StepOutput output, executor->step(input));
 //
 // Ownership: owns its device, kernels, cache and activations; borrows the
 // artifact, which must outlive it. Threading: one call at a time.
@@ -41,10 +41,13 @@ public:
 
   virtual const ExecutorInfo &info() const = 0;
 
-  /// Runs the model. `[R, vocab]` logits, valid until the next step; empty for
-  /// R = 0. Internal error, and nothing run, for input beyond the limits or with
-  /// an index out of range.
-  virtual Result<std::span<const float>> step(const StepInput &input) = 0;
+  /// Runs the model: logits of R rows, or the tokens chosen after them. Internal
+  /// error, and nothing run, for input beyond the limits or with an index out of
+  /// range.
+  virtual Result<StepOutput> step(const StepInput &input) = 0;
+
+  /// Whether StepInput::sampling may be given.
+  virtual bool samplesOnDevice() const { return false; }
 
   /// A row for everything that is reserved: weights, cache, activations, ...
   virtual MemoryPlan memory() const = 0;

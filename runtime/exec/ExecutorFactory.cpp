@@ -36,6 +36,7 @@ Result<std::unique_ptr<Executor>> createOnGpu(const Artifact &artifact, const Ex
   gpu.numPages = options.numPages;
   gpu.usesGraphs = options.usesGraphs;
   gpu.progress = options.progress;
+  gpu.sampleableIds = options.sampleableIds;
   FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<GpuDevice> device, openGpuDevice(resolveDevice(artifact, options.device)));
   FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<GpuExecutor> executor, GpuExecutor::create(artifact, std::move(device), gpu));
   return std::unique_ptr<Executor>(std::move(executor));

@@ -28,6 +28,7 @@ struct ExecutorOptions {
   int64_t numPages = 0;   ///< Pages of every buffer of the cache.
   bool usesGraphs = true; ///< GPU: capture decode steps.
   std::function<void(std::string_view stage, double fraction)> progress; ///< While loading; may be empty.
+  int64_t sampleableIds = 0; ///< Ids below may be chosen on the device; 0 = all of the vocabulary.
 };
 
 /// InvalidArgument for an unknown device, NotFound when the device is not there

@@ -69,6 +69,8 @@ Status HostExecutor::bind() {
   const Manifest &manifest = artifact.manifest;
   std::vector<void *> addresses = bufferAddresses();
   for (const LaunchInfo &launch : manifest.launches) {
+    if (!launch.serves(StepGoal::Logits))
+      continue;
     BoundLaunch row{&launch, &kernels.at(launch.kernel), {}, {}};
     for (int32_t arg : launch.args)
       row.args.push_back(addresses[arg]);
@@ -76,25 +78,26 @@ Status HostExecutor::bind() {
     row.time.kernel = launch.kernel;
     bound.push_back(std::move(row));
   }
-  for (size_t i = 0; i < manifest.buffers.size(); ++i)
-    if (manifest.buffers[i].kind == BufferKind::Output) {
-      logits = static_cast<const float *>(addresses[i]);
-      logitsSlot = manifest.buffers[i].slot;
-    }
+  if (std::optional<size_t> output = manifest.findOutput(OutputKind::Logits)) {
+    logits = static_cast<const float *>(addresses[*output]);
+    logitsSlot = manifest.buffers[*output].slot;
+  }
   launches.resize(bound.size());
   symbolValues.resize(manifest.symbols.size());
   return {};
 }
 
-Result<std::span<const float>> HostExecutor::step(const StepInput &input) {
+Result<StepOutput> HostExecutor::step(const StepInput &input) {
   FUSEC_RETURN_IF_ERROR(shape.check(input));
+  if (!input.sampling.empty())
+    return internalError("step: the host gives logits, it does not choose tokens");
   FUSEC_RETURN_IF_ERROR(prepareLaunches(shape.symbolsOf(input)));
   inputs.fill(input);
   std::fill(seconds.begin(), seconds.end(), 0.0);
   device.run(launches, symbolValues, seconds);
   recordTimes();
-  return std::span<const float>(logits,
-                                input.outputRows.size() * static_cast<size_t>(artifact.manifest.model.vocabSize));
+  const size_t count = input.outputRows.size() * static_cast<size_t>(artifact.manifest.model.vocabSize);
+  return StepOutput{{logits, count}, {}};
 }
 
 Status HostExecutor::prepareLaunches(const SymbolValues &values) {

@@ -37,7 +37,7 @@ public:
                                                       const HostExecutorOptions &options);
 
   const ExecutorInfo &info() const override { return facts; }
-  Result<std::span<const float>> step(const StepInput &input) override;
+  Result<StepOutput> step(const StepInput &input) override;
   MemoryPlan memory() const override;
   void setProfiling(bool on) override;
   std::vector<LaunchTime> takeProfile() override;

@@ -11,6 +11,7 @@ namespace fusec::runtime {
 namespace {
 
 constexpr std::string_view symbolNames[numSymbols] = {"T", "S", "B", "R", "C", "W"};
+constexpr std::string_view stepGoalNames[numStepGoals] = {"logits", "sampled"};
 
 bool multiply(int64_t &value, int64_t by) { return !__builtin_mul_overflow(value, by, &value); }
 
@@ -20,6 +21,8 @@ int64_t ceilDiv(int64_t value, int64_t by) { return value / by + (value % by != 
 } // namespace
 
 std::string_view symbolName(Symbol symbol) { return symbolNames[static_cast<size_t>(symbol)]; }
+
+std::string_view stepGoalName(StepGoal goal) { return stepGoalNames[static_cast<size_t>(goal)]; }
 
 std::optional<Symbol> symbolByName(std::string_view name) {
   auto row = std::find(std::begin(symbolNames), std::end(symbolNames), name);
@@ -51,6 +54,10 @@ std::optional<int64_t> BufferInfo::bytesAt(const SymbolValues &values) const {
   return size;
 }
 
+bool LaunchInfo::serves(StepGoal goal) const {
+  return goals.empty() || std::find(goals.begin(), goals.end(), goal) != goals.end();
+}
+
 bool KernelVariant::accepts(const SymbolValues &values) const {
   return std::all_of(when.begin(), when.end(), [&](const Limit &limit) { return values[limit.symbol] <= limit.most; });
 }
@@ -66,6 +73,13 @@ std::optional<int64_t> KernelVariant::programs(const SymbolValues &values) const
 const TargetInfo *Manifest::findTarget(std::string_view level) const {
   auto row = std::find_if(targets.begin(), targets.end(), [&](const TargetInfo &t) { return t.level == level; });
   return row == targets.end() ? nullptr : &*row;
+}
+
+std::optional<size_t> Manifest::findOutput(OutputKind kind) const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].kind == BufferKind::Output && buffers[i].output == kind)
+      return i;
+  return std::nullopt;
 }
 
 std::vector<std::string> Manifest::levels(TargetKind kind) const {

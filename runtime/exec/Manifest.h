@@ -75,18 +75,33 @@ std::optional<ElementType> elementTypeByName(std::string_view name);
 enum class BufferKind : uint8_t { Input, Weight, Cache, Activation, Output };
 
 /// The per-step inputs that a plan may name.
-enum class InputKind : uint8_t { Tokens, Positions, Sequences, BlockTable, OutputRows, QueryTiles };
-inline constexpr size_t numInputs = 6;
+enum class InputKind : uint8_t { Tokens, Positions, Sequences, BlockTable, OutputRows, QueryTiles, Sampling };
+inline constexpr size_t numInputs = 7;
+
+/// What a step can give.
+enum class OutputKind : uint8_t {
+  Logits,  ///< f32 [R, vocab]; every plan has it.
+  Choices, ///< i32 [R]: chosen ids.
+};
+
+/// What a step is asked for.
+enum class StepGoal : uint8_t {
+  Logits,
+  Sampled, ///< Ids chosen by the rows' parameters.
+};
+inline constexpr size_t numStepGoals = 2;
+std::string_view stepGoalName(StepGoal goal);
 
 struct BufferInfo {
   std::string name;
   BufferKind kind = BufferKind::Activation;
   ElementType type;
-  std::vector<Extent> dims;            ///< Outermost first; empty for caches.
-  InputKind input = InputKind::Tokens; ///< Input only.
-  int64_t offset = 0, bytes = 0;       ///< Weight only: range in weights.bin.
-  int64_t pageBytes = 0;               ///< Cache only.
-  int32_t slot = -1;                   ///< Activation and Output: shares memory with its slot.
+  std::vector<Extent> dims;               ///< Outermost first; empty for caches.
+  InputKind input = InputKind::Tokens;    ///< Input only.
+  OutputKind output = OutputKind::Logits; ///< Output only.
+  int64_t offset = 0, bytes = 0;          ///< Weight only: range in weights.bin.
+  int64_t pageBytes = 0;                  ///< Cache only.
+  int32_t slot = -1;                      ///< Activation and Output: shares memory with its slot.
 
   /// Bytes at these sizes; nullopt when they overflow.
   std::optional<int64_t> bytesAt(const SymbolValues &values) const;
@@ -99,9 +114,12 @@ enum class LaunchKind : uint8_t {
 
 struct LaunchInfo {
   LaunchKind kind = LaunchKind::Kernel;
-  std::string name;          ///< "blk.0.attn_norm"
-  std::string kernel;        ///< Key of TargetInfo::kernels, present in every target.
-  std::vector<int32_t> args; ///< Indices into Manifest::buffers.
+  std::string name;            ///< "blk.0.attn_norm"
+  std::string kernel;          ///< Key of TargetInfo::kernels, present in every target that can run the launch.
+  std::vector<int32_t> args;   ///< Indices into Manifest::buffers.
+  std::vector<StepGoal> goals; ///< The steps it is part of; empty = all.
+
+  bool serves(StepGoal goal) const;
 };
 
 struct GridAxis {
@@ -159,6 +177,8 @@ struct Manifest {
   std::vector<TargetInfo> targets;
 
   const TargetInfo *findTarget(std::string_view level) const;
+  /// Index of a buffer.
+  std::optional<size_t> findOutput(OutputKind kind) const;
   /// Levels of the targets of this kind, in the manifest's order.
   std::vector<std::string> levels(TargetKind kind) const;
   /// Page sizes of the cache buffers, in order.

@@ -40,7 +40,14 @@ struct InputName {
 };
 constexpr InputName inputNames[] = {{"tokens", InputKind::Tokens},          {"positions", InputKind::Positions},
                                     {"sequences", InputKind::Sequences},    {"block_table", InputKind::BlockTable},
-                                    {"output_rows", InputKind::OutputRows}, {"query_tiles", InputKind::QueryTiles}};
+                                    {"output_rows", InputKind::OutputRows}, {"query_tiles", InputKind::QueryTiles},
+                                    {"sampling", InputKind::Sampling}};
+
+struct OutputName {
+  std::string_view name;
+  OutputKind kind;
+};
+constexpr OutputName outputNames[] = {{"logits", OutputKind::Logits}, {"choices", OutputKind::Choices}};
 
 template <size_t N, typename Row> const Row *findRow(const Row (&rows)[N], std::string_view name) {
   const Row *row = std::find_if(std::begin(rows), std::end(rows), [&](const Row &r) { return r.name == name; });
@@ -159,7 +166,7 @@ Status readKindMembers(const json &object, BufferInfo &buffer) {
     const InputName *row = findRow(inputNames, buffer.name);
     if (!row)
       return corruptData(
-          "unknown input, expected tokens, positions, sequences, block_table, output_rows or query_tiles");
+          "unknown input, expected tokens, positions, sequences, block_table, output_rows, query_tiles or sampling");
     buffer.input = row->kind;
     return readShape(object, buffer);
   }
@@ -172,8 +179,13 @@ Status readKindMembers(const json &object, BufferInfo &buffer) {
     FUSEC_ASSIGN_OR_RETURN(buffer.pageBytes, readSize(object, "page_bytes", 1, 1 << 30));
     return {};
   }
-  case BufferKind::Activation:
-  case BufferKind::Output: {
+  case BufferKind::Output:
+    if (const OutputName *row = findRow(outputNames, buffer.name))
+      buffer.output = row->kind;
+    else
+      return corruptData("unknown output, expected logits or choices");
+    [[fallthrough]];
+  case BufferKind::Activation: {
     FUSEC_ASSIGN_OR_RETURN(int64_t slot, readSize(object, "slot", 0, maxEntries));
     buffer.slot = static_cast<int32_t>(slot);
     return readShape(object, buffer);
@@ -200,6 +212,13 @@ Result<BufferInfo> readBuffer(const json &object) {
   return buffer;
 }
 
+Result<StepGoal> readGoal(const json &value) {
+  for (size_t i = 0; i < numStepGoals; ++i)
+    if (value.is_string() && value.get_ref<const std::string &>() == stepGoalName(static_cast<StepGoal>(i)))
+      return static_cast<StepGoal>(i);
+  return corruptData("expected logits or sampled, found " + value.dump());
+}
+
 Result<LaunchInfo> readLaunch(const json &object) {
   LaunchInfo launch;
   FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonStringOr(object, "kind", "kernel"));
@@ -208,6 +227,9 @@ Result<LaunchInfo> readLaunch(const json &object) {
   FUSEC_ASSIGN_OR_RETURN(launch.kernel, jsonString(object, "kernel"));
   FUSEC_ASSIGN_OR_RETURN(launch.name, jsonStringOr(object, "name", launch.kernel));
   FUSEC_ASSIGN_OR_RETURN(launch.args, readArray<int32_t>(object, "args", maxEntries, readId));
+  if (jsonFind(object, "goals")) {
+    FUSEC_ASSIGN_OR_RETURN(launch.goals, readArray<StepGoal>(object, "goals", numStepGoals, readGoal));
+  }
   return launch;
 }
 

@@ -3,11 +3,12 @@
 //  1. Symbols are named once, and every symbol in use is among them (kernels
 //     receive only those).
 //  2. Inputs are i32 with the dims that the runtime fills; there is exactly one
-//     output, "logits", f32 [R, vocab].
+//     output "logits", f32 [R, vocab], and at most one "choices", i32 [R].
 //  3. Weights are aligned, inside the file with slack behind, and large enough
 //     for their dims.
 //  4. Launch arguments are buffers; every target has every kernel that a launch
-//     names, and no variant stands behind one that always matches.
+//     names (a CPU those of the steps that give logits), and no variant stands
+//     behind one that always matches.
 //  5. A CUDA target's level is an architecture (sm_80), its kernels have blocks
 //     of whole warps and a cubin or PTX.
 //  6. Ids of the model lie in its vocabulary; all paths stay inside the
@@ -16,9 +17,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/exec/Manifest.h"
+#include "runtime/schema/SamplingMath.h"
 #include "runtime/schema/StorageType.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -38,6 +41,8 @@ std::vector<Extent> inputDims(InputKind kind) {
     return {{Symbol::OutputRows}};
   case InputKind::QueryTiles:
     return {{Symbol::QueryTiles}, {std::nullopt, 2}};
+  case InputKind::Sampling:
+    return {{Symbol::OutputRows}, {std::nullopt, samplingRowWords}};
   }
   return {};
 }
@@ -100,17 +105,19 @@ private:
   }
 
   Status checkBuffers() {
-    int outputs = 0;
+    std::array<int, 2> outputs{}; // By OutputKind.
     std::set<InputKind> inputs;
     for (const BufferInfo &buffer : manifest.buffers) {
       if (Status status = checkBuffer(buffer); !status.ok())
         return status.withContext("buffer '" + buffer.name + "'");
-      outputs += buffer.kind == BufferKind::Output;
+      if (buffer.kind == BufferKind::Output)
+        ++outputs[static_cast<size_t>(buffer.output)];
       if (buffer.kind == BufferKind::Input && !inputs.insert(buffer.input).second)
         return corruptData("buffer '" + buffer.name + "': this input is listed twice");
     }
-    if (outputs != 1)
-      return corruptData("buffers: expected exactly one output, found " + std::to_string(outputs));
+    if (outputs[0] != 1 || outputs[1] > 1)
+      return corruptData("buffers: expected exactly one output logits and at most one choices, found " +
+                         std::to_string(outputs[0]) + " and " + std::to_string(outputs[1]));
     return {};
   }
 
@@ -149,9 +156,13 @@ private:
   }
 
   Status checkOutput(const BufferInfo &buffer) const {
-    std::vector<Extent> expected = {{Symbol::OutputRows, 0}, {std::nullopt, manifest.model.vocabSize}};
-    if (buffer.name != "logits" || buffer.type.name != "f32" || buffer.dims != expected)
-      return corruptData("expected the output logits f32 " + print(expected) + ", found " +
+    const bool isLogits = buffer.output == OutputKind::Logits;
+    std::vector<Extent> expected = {{Symbol::OutputRows, 0}};
+    if (isLogits)
+      expected.push_back({std::nullopt, manifest.model.vocabSize});
+    const std::string name = isLogits ? "logits" : "choices", type = isLogits ? "f32" : "i32";
+    if (buffer.name != name || buffer.type.name != type || buffer.dims != expected)
+      return corruptData("expected the output " + name + " " + type + " " + print(expected) + ", found " +
                          std::string(buffer.type.name) + " " + print(buffer.dims));
     return {};
   }
@@ -232,7 +243,7 @@ private:
         return status.withContext("kernel '" + name + "'");
     }
     for (const LaunchInfo &launch : manifest.launches)
-      if (!target.kernels.count(launch.kernel))
+      if ((!isHost || launch.serves(StepGoal::Logits)) && !target.kernels.count(launch.kernel))
         return corruptData("launch '" + launch.name + "': no kernel '" + launch.kernel + "'");
     return {};
   }

@@ -21,6 +21,16 @@ struct StepLimits {
   int64_t contextTokens = 1; ///< Per sequence, cached and new; B and C follow from it.
 };
 
+/// How the token after a row is chosen; legal ranges as in runtime/engine/SamplingParams.h.
+struct RowSampling {
+  float temperature = 0; ///< 0 = the best id.
+  int32_t topK = 0;      ///< <= 0: off.
+  float topP = 1;
+  float minP = 0;
+  uint64_t seed = 0;
+  uint64_t draw = 0; ///< Number of the draw in the seed's stream.
+};
+
 struct StepInput {
   std::span<const text::TokenId> tokens; ///< [T], each in [0, vocab).
   std::span<const int32_t> positions;    ///< [T], each token's place in its sequence.
@@ -28,6 +38,14 @@ struct StepInput {
   std::span<const int32_t> blockTable;   ///< [S, blockStride], physical pages; covers every position.
   int64_t blockStride = 0;               ///< B
   std::span<const int32_t> outputRows;   ///< [R], indices into tokens; may be empty.
+  /// [R], or empty: then logits are wanted. Only where Executor::samplesOnDevice().
+  std::span<const RowSampling> sampling = {};
+};
+
+/// What a step gives; valid until the next one.
+struct StepOutput {
+  std::span<const float> logits;          ///< [R, vocab]; empty when tokens were chosen on the device.
+  std::span<const text::TokenId> choices; ///< [R], -1 where nothing is possible; empty when they were not.
 };
 
 } // namespace fusec::runtime

@@ -5,6 +5,7 @@
 #include "runtime/exec/QueryTiles.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusec::runtime {
 
@@ -58,7 +59,22 @@ Status StepShape::check(const StepInput &input) const {
                          " entries does not have rows of 1 to " + std::to_string(maxBlocks));
   size_t rows = input.blockTable.size() / static_cast<size_t>(input.blockStride);
   FUSEC_RETURN_IF_ERROR(requireSize(rows, 1, limits.sequences, "sequences"));
+  FUSEC_RETURN_IF_ERROR(checkSampling(input));
   return checkTokens(input);
+}
+
+Status StepShape::checkSampling(const StepInput &input) const {
+  if (!input.sampling.empty() && input.sampling.size() != input.outputRows.size())
+    return internalError("step: " + std::to_string(input.sampling.size()) + " rows of sampling parameters for " +
+                         std::to_string(input.outputRows.size()) + " output rows");
+  // Written so that NaN fails.
+  auto isShare = [](float value) { return value >= 0 && value <= 1; };
+  for (const RowSampling &row : input.sampling)
+    if (!(row.temperature >= 0 && std::isfinite(row.temperature)) || !isShare(row.topP) || !isShare(row.minP))
+      return internalError("step: expected a finite temperature from 0 and top_p and min_p in [0, 1], found " +
+                           std::to_string(row.temperature) + ", " + std::to_string(row.topP) + " and " +
+                           std::to_string(row.minP));
+  return {};
 }
 
 Status StepShape::checkTokens(const StepInput &input) const {

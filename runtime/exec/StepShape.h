@@ -32,6 +32,7 @@ public:
 
 private:
   Status checkTokens(const StepInput &input) const;
+  Status checkSampling(const StepInput &input) const;
 
   StepLimits limits;
   int64_t numPages, vocabSize, tokensPerPage, queryTile;

@@ -78,6 +78,7 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   cuda.emit.symbols = codegen::symbolOrder();
   cuda.emit.pageTokens = pageTokens;
   cuda.emit.pageStride = codegen::pageStride(plans.front());
+  cuda.sampledVocab = compilation.model().config().vocab;
   cuda.compiler.nvrtc.library = options.nvrtc;
   cuda.compiler.cache = options.kernelCache;
   cuda.compiler.dumpTo = options.dumpKernelsTo;
@@ -89,7 +90,8 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   FUSEC_ASSIGN_OR_RETURN(codegen::CudaKernels compiled, codegen::compileCuda(plans, target, folder, cuda));
   predictBytes(plans.front(), compiled.table);
   FUSEC_RETURN_IF_ERROR(codegen::writeKernelTable(folder, compiled.table));
-  codegen::TargetPlan plan{name, plans.front(), std::move(compiled.kernels), TargetKind::Cuda, math};
+  codegen::TargetPlan plan{
+      name, plans.front(), std::move(compiled.kernels), TargetKind::Cuda, math, std::move(compiled.sampling)};
   modules.push_back(std::move(owned.front()));
   return plan;
 }

@@ -11,7 +11,8 @@
 // of the score's bits: 4 passes with a histogram of 256 bins, of ids (top-k) or
 // of weights (top-p). Weights are integers, 2^40 exp((score - best) / temperature)
 // rounded down: their sums are exact in any order, so the result depends on
-// scores and `uniform` alone. Ids are then drawn in ascending order.
+// scores and `uniform` alone. Ids are then drawn in ascending order. Whatever
+// decides is in SamplingMath.h: the sampler on the host draws the same id.
 //
 // NaN counts as impossible (-inf), +inf as the largest finite number; -1 when
 // nothing is possible. count < 2^20. All threads get the result; `shared` has
@@ -19,6 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 #pragma once
+
+#include "SamplingMath.h"
 
 namespace fusec {
 
@@ -33,8 +36,7 @@ inline constexpr int samplingScratchBytes = 256 * 8 + 32 * 8 + 16;
 
 namespace sampling {
 
-using Mass = unsigned long long;
-inline constexpr Mass oneMass = Mass(1) << 40;
+using Mass = SamplingMass;
 
 /// Scores as integers in the same order; 0 is impossible. Both zeros are one.
 __device__ __forceinline__ unsigned keyOf(float score) {
@@ -73,7 +75,7 @@ template <int P> struct Block {
     __syncthreads();
     Mass before = 0;
     total = 0;
-#pragma unroll
+#pragma unroll 4
     for (int w = 0; w < P / 32; ++w) {
       before += w < warp ? warps[w] : 0;
       total += warps[w];
@@ -95,6 +97,7 @@ template <int P> struct Block {
     if (threadIdx.x % 32 == 0)
       warps[threadIdx.x / 32] = mine;
     __syncthreads();
+#pragma unroll 4
     for (int w = 0; w < P / 32; ++w)
       mine = warps[w] > mine ? warps[w] : mine;
     __syncthreads();
@@ -186,7 +189,7 @@ namespace sampling {
 struct Weighting {
   float top, temperature;
   __device__ __forceinline__ Mass operator()(unsigned key) const {
-    return static_cast<Mass>(expf((scoreOf(key) - top) / temperature) * static_cast<float>(oneMass));
+    return samplingWeight(scoreOf(key), top, temperature);
   }
 };
 
@@ -212,8 +215,7 @@ __device__ Cut cutTopP(const Block<P> &block, const float *scores, int count, Cu
   ties = block.sum(ties);
   ties = ties < kept.ties ? ties : kept.ties;
   const Mass total = block.sum(above) + (ties ? ties * weight(kept.key) : 0);
-  const Mass wanted = static_cast<Mass>(static_cast<double>(topP) * static_cast<double>(total));
-  return block.cut(scores, count, wanted > 0 ? wanted : 1, weight);
+  return block.cut(scores, count, samplingNucleus(topP, total), weight);
 }
 
 /// Each thread draws from neighbouring ids, so that ids ascend over the threads.
@@ -242,7 +244,7 @@ template <int P> struct Draw {
     for (int id = from; id < to; ++id)
       mine += massOf(id, seen);
     const Mass before = block.sumBefore(mine, all);
-    const Mass wanted = static_cast<Mass>(uniform * static_cast<double>(all)), target = wanted < all ? wanted : all - 1;
+    const Mass target = samplingTarget(uniform, all);
     if (before <= target && target < before + mine)
       block.result[0] = find(from, tiesBefore, target - before);
     __syncthreads();
@@ -270,8 +272,15 @@ __device__ int sampleToken(const float *scores, int count, SamplingChoice choice
   const Weighting weight{scoreOf(static_cast<unsigned>(word >> 32)), choice.temperature};
   const Cut topK = cutTopK(block, scores, count, choice.topK);
   const Cut kept = cutTopP(block, scores, count, topK, choice.topP, weight);
-  const Mass least = static_cast<Mass>(choice.minP * static_cast<float>(oneMass));
-  return Draw<P>{block, scores, kept, least, weight}(count, uniform);
+  return Draw<P>{block, scores, kept, samplingLeast(choice.minP), weight}(count, uniform);
+}
+
+/// The id that a row's parameters ask for.
+template <int P> __device__ int chooseToken(const float *scores, const SamplingRow &row, void *shared) {
+  if (row.temperature == 0)
+    return bestToken<P>(scores, row.ids, shared);
+  const SamplingChoice choice = {row.temperature, row.topK, row.topP, row.minP};
+  return sampleToken<P>(scores, row.ids, choice, samplingUniform(row.seed, row.draw), shared);
 }
 
 } // namespace fusec

@@ -20,6 +20,13 @@ private:
   GpuDevice &device;
 };
 
+int64_t idsToChooseFrom(const Manifest &manifest, const GpuExecutorOptions &options) {
+  const int64_t vocab = manifest.model.vocabSize;
+  return options.sampleableIds > 0 ? std::min(options.sampleableIds, vocab) : vocab;
+}
+
+StepGoal goalOf(const StepInput &input) { return input.sampling.empty() ? StepGoal::Logits : StepGoal::Sampled; }
+
 } // namespace
 
 GpuExecutor::GpuExecutor(const Artifact &artifact, std::unique_ptr<GpuDevice> owned, const GpuExecutorOptions &options)
@@ -48,33 +55,46 @@ Status GpuExecutor::load() {
   FUSEC_ASSIGN_OR_RETURN(kernels, GpuKernels::load(*device, artifact, choice));
   FUSEC_ASSIGN_OR_RETURN(gpuMemory, GpuMemory::reserve(*device, artifact, shape.maxima(), options.numPages));
   FUSEC_ASSIGN_OR_RETURN(stream, device->createStream());
-  FUSEC_ASSIGN_OR_RETURN(block, StepBlock::create(*device, gpuMemory->stepLayout(), gpuMemory->stepAddress()));
+  FUSEC_ASSIGN_OR_RETURN(block, StepBlock::create(*device, gpuMemory->stepLayout(), gpuMemory->stepAddress(),
+                                                  idsToChooseFrom(manifest, options)));
   plan = GpuLaunchPlan::bind(manifest, *kernels, gpuMemory->addresses(manifest), block->sizes());
-  FUSEC_RETURN_IF_ERROR(findLogits());
+  FUSEC_ASSIGN_OR_RETURN(logits, findOutput(OutputKind::Logits));
+  FUSEC_ASSIGN_OR_RETURN(choices, findOutput(OutputKind::Choices));
   (void)takeProfile();
   return gpuMemory->fill(*stream, artifact, options.progress);
 }
 
-Status GpuExecutor::findLogits() {
-  const std::vector<GpuAddress> addresses = gpuMemory->addresses(artifact.manifest);
-  for (size_t i = 0; i < addresses.size(); ++i) {
-    const BufferInfo &buffer = artifact.manifest.buffers[i];
-    if (buffer.kind != BufferKind::Output)
-      continue;
-    logits = addresses[i];
-    const int64_t bytes = buffer.bytesAt(shape.maxima()).value_or(0);
-    FUSEC_ASSIGN_OR_RETURN(fetched, device->allocatePinned(std::max<int64_t>(bytes, 4), "logits"));
-  }
-  return {};
+Result<GpuExecutor::Fetched> GpuExecutor::findOutput(OutputKind kind) {
+  const std::optional<size_t> index = artifact.manifest.findOutput(kind);
+  if (!index)
+    return Fetched();
+  const BufferInfo &buffer = artifact.manifest.buffers[*index];
+  const int64_t bytes = buffer.bytesAt(shape.maxima()).value_or(0);
+  Fetched output{gpuMemory->addresses(artifact.manifest)[*index], {}};
+  FUSEC_ASSIGN_OR_RETURN(output.copy, device->allocatePinned(std::max<int64_t>(bytes, 4), buffer.name));
+  return output;
 }
 
-Result<std::span<const float>> GpuExecutor::step(const StepInput &input) {
-  FUSEC_RETURN_IF_ERROR(shape.check(input));
-  FUSEC_RETURN_IF_ERROR(launchStep(input, shape.symbolsOf(input)));
-  const size_t count = input.outputRows.size() * static_cast<size_t>(artifact.manifest.model.vocabSize);
-  FUSEC_RETURN_IF_ERROR(stream->copyToHost(fetched.data(), logits, static_cast<int64_t>(count * sizeof(float))));
+template <class T> Result<std::span<const T>> GpuExecutor::fetch(const Fetched &output, size_t count) {
+  FUSEC_RETURN_IF_ERROR(stream->copyToHost(output.copy.data(), output.at, static_cast<int64_t>(count * sizeof(T))));
   FUSEC_RETURN_IF_ERROR(stream->synchronize());
-  return std::span<const float>(reinterpret_cast<const float *>(fetched.data()), count);
+  return std::span<const T>(reinterpret_cast<const T *>(output.copy.data()), count);
+}
+
+Result<StepOutput> GpuExecutor::step(const StepInput &input) {
+  FUSEC_RETURN_IF_ERROR(shape.check(input));
+  if (!input.sampling.empty() && !samplesOnDevice())
+    return internalError("step: the artifact has no kernel that chooses tokens");
+  FUSEC_RETURN_IF_ERROR(launchStep(input, shape.symbolsOf(input)));
+  const size_t rows = input.outputRows.size();
+  StepOutput output;
+  if (goalOf(input) == StepGoal::Sampled) {
+    FUSEC_ASSIGN_OR_RETURN(output.choices, fetch<text::TokenId>(choices, rows));
+  } else {
+    const size_t count = rows * static_cast<size_t>(artifact.manifest.model.vocabSize);
+    FUSEC_ASSIGN_OR_RETURN(output.logits, fetch<float>(logits, count));
+  }
+  return output;
 }
 
 Status GpuExecutor::launchStep(const StepInput &input, const SymbolValues &values) {
@@ -94,7 +114,7 @@ Result<bool> GpuExecutor::launchAsGraph(const StepInput &input, const SymbolValu
     reason = choice.reason;
     return false;
   }
-  FUSEC_ASSIGN_OR_RETURN(GraphCache::Found found, graphs.find(*choice.bucket, plan, *stream));
+  FUSEC_ASSIGN_OR_RETURN(GraphCache::Found found, graphs.find(goalOf(input), *choice.bucket, plan, *stream));
   if (!found.entry->graph) {
     reason = EagerReason::CaptureFailed;
     if (found.isNew)
@@ -114,7 +134,7 @@ Result<bool> GpuExecutor::launchAsGraph(const StepInput &input, const SymbolValu
 }
 
 Status GpuExecutor::launchEagerly(const StepInput &input, const SymbolValues &values) {
-  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> launches, plan.at(values));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> launches, plan.at(values, goalOf(input)));
   NamedRange range(*device, "step");
   block->fill(input, values, values, artifact.manifest.symbols);
   FUSEC_RETURN_IF_ERROR(block->send(*stream));
@@ -169,7 +189,8 @@ std::vector<LaunchTime> GpuExecutor::takeProfile() {
 
 MemoryPlan GpuExecutor::memory() const {
   MemoryPlan all = gpuMemory->plan();
-  all.rows.push_back({"pinned host memory", static_cast<int64_t>(fetched.size()) + gpuMemory->stepLayout().bytes});
+  all.rows.push_back({"pinned host memory",
+                      static_cast<int64_t>(logits.copy.size() + choices.copy.size()) + gpuMemory->stepLayout().bytes});
   return all;
 }
 

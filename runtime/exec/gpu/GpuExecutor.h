@@ -1,8 +1,9 @@
 //===- GpuExecutor.h - steps on a GPU --------------------------------------------===//
 //
 // Per step: check the input, fill the step block in pinned memory, send it,
-// launch, fetch the logits. Decode steps replay a captured graph (GraphCache.h);
-// all others launch kernel by kernel and are counted with the reason.
+// launch, fetch the logits or, 4 bytes a row, the chosen ids. Decode steps replay
+// a captured graph (GraphCache.h); all others launch kernel by kernel and are
+// counted with the reason.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -31,6 +32,7 @@ struct GpuExecutorOptions {
   bool usesGraphs = true;          ///< False: every step kernel by kernel.
   int64_t maxGraphSequences = 256; ///< Of the largest graph.
   GpuMemory::Progress progress;    ///< While weights are copied; may be empty.
+  int64_t sampleableIds = 0;       ///< Ids below may be chosen on the device; 0 = all of the vocabulary.
 };
 
 class GpuExecutor final : public Executor {
@@ -41,7 +43,8 @@ public:
                                                      const GpuExecutorOptions &options);
 
   const ExecutorInfo &info() const override { return facts; }
-  Result<std::span<const float>> step(const StepInput &input) override;
+  Result<StepOutput> step(const StepInput &input) override;
+  bool samplesOnDevice() const override { return choices.at != 0; }
   MemoryPlan memory() const override;
   void setProfiling(bool on) override { isProfiling = on; }
   std::vector<LaunchTime> takeProfile() override;
@@ -50,7 +53,14 @@ public:
 private:
   GpuExecutor(const Artifact &artifact, std::unique_ptr<GpuDevice> device, const GpuExecutorOptions &options);
   Status load();
-  Status findLogits();
+  /// An output on the device, and pinned memory to fetch it to.
+  struct Fetched {
+    GpuAddress at = 0; ///< 0: the plan does not have it.
+    std::span<std::byte> copy;
+  };
+  Result<Fetched> findOutput(OutputKind kind);
+  /// Waits for the step and brings `count` elements over.
+  template <class T> Result<std::span<const T>> fetch(const Fetched &output, size_t count);
 
   Status launchStep(const StepInput &input, const SymbolValues &values);
   /// True when the step was launched as a graph; else `reason` says why not.
@@ -72,8 +82,7 @@ private:
   DecodeBuckets buckets;
   GraphCache graphs;
   GraphStats stats;
-  GpuAddress logits = 0;
-  std::span<std::byte> fetched; ///< The logits in pinned memory.
+  Fetched logits, choices;
   bool isProfiling = false;
   std::vector<std::unique_ptr<GpuEvent>> events; ///< Before each launch and after the last.
   std::vector<LaunchTime> times;                 ///< By launch of the manifest.

@@ -25,11 +25,13 @@ GpuLaunchPlan GpuLaunchPlan::bind(const Manifest &manifest, const GpuKernels &ke
   return plan;
 }
 
-Result<std::vector<PlannedLaunch>> GpuLaunchPlan::at(const SymbolValues &values) const {
+Result<std::vector<PlannedLaunch>> GpuLaunchPlan::at(const SymbolValues &values, StepGoal goal) const {
   std::vector<PlannedLaunch> list;
   list.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     const Row &row = rows[i];
+    if (!row.info->serves(goal))
+      continue;
     auto variant = std::find_if(row.variants->begin(), row.variants->end(),
                                 [&](const GpuKernels::Variant &v) { return v.info->accepts(values); });
     if (variant == row.variants->end())

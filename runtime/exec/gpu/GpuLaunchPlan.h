@@ -1,8 +1,8 @@
 //===- GpuLaunchPlan.h - from the symbols of a step to its launches -------------===//
 //
 // Binds each launch of the manifest to addresses once; then gives, for any values
-// of the symbols, the kernels with their grids. A pure function of the symbols:
-// the list for a bucket is what its captured graph must hold.
+// of the symbols and what the step is asked for, the kernels with their grids. A
+// pure function of these: the list for a bucket is what its captured graph must hold.
 //
 // Borrows kernels and manifest. Immutable after bind.
 //
@@ -34,7 +34,7 @@ public:
                             GpuAddress sizes);
 
   /// Internal error when a grid is larger than a GPU's.
-  Result<std::vector<PlannedLaunch>> at(const SymbolValues &values) const;
+  Result<std::vector<PlannedLaunch>> at(const SymbolValues &values, StepGoal goal) const;
 
 private:
   struct Row {

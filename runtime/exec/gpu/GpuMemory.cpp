@@ -20,7 +20,7 @@ std::string inMiB(int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1)
 
 Result<GpuMemory> GpuMemory::reserve(GpuDevice &device, const Artifact &artifact, const SymbolValues &maxima,
                                      int64_t numPages) {
-  GpuMemory memory(maxima, artifact.manifest.kv.queryTile);
+  GpuMemory memory(maxima, artifact.manifest);
   FUSEC_RETURN_IF_ERROR(memory.lay(artifact, maxima, numPages));
   FUSEC_RETURN_IF_ERROR(memory.checkFree(device));
   const int64_t weightBytes = static_cast<int64_t>(artifact.weights.size()) + slackBytes;
@@ -46,9 +46,8 @@ Status GpuMemory::lay(const Artifact &artifact, const SymbolValues &maxima, int6
   stepOffset = slotOffset + slots.bytes();
   poolBytes = stepOffset + step.bytes;
   int64_t logitBytes = 0;
-  for (const BufferInfo &buffer : manifest.buffers)
-    if (buffer.kind == BufferKind::Output)
-      logitBytes = slots.slotBytes(buffer.slot);
+  if (std::optional<size_t> output = manifest.findOutput(OutputKind::Logits))
+    logitBytes = slots.slotBytes(manifest.buffers[*output].slot);
   rows.rows = {{"weights (GPU)", static_cast<int64_t>(artifact.weights.size()) + slackBytes},
                {"kv cache (" + manifest.kv.dtype + ", GPU)", cacheBytes},
                {"activations (GPU)", slots.bytes() - logitBytes},

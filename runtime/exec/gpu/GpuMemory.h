@@ -47,7 +47,8 @@ public:
   const MemoryPlan &plan() const { return rows; }
 
 private:
-  GpuMemory(const SymbolValues &maxima, int64_t queryTile) : step(maxima, queryTile) {}
+  GpuMemory(const SymbolValues &maxima, const Manifest &manifest)
+      : step(maxima, manifest.kv.queryTile, manifest.findOutput(OutputKind::Choices).has_value()) {}
   Status lay(const Artifact &artifact, const SymbolValues &maxima, int64_t numPages);
   Status checkFree(GpuDevice &device) const;
 

@@ -49,10 +49,10 @@ Result<std::unique_ptr<GpuGraph>> record(const std::vector<PlannedLaunch> &launc
 
 } // namespace
 
-Result<GraphCache::Entry> GraphCache::capture(const SymbolValues &bucket, const GpuLaunchPlan &plan,
+Result<GraphCache::Entry> GraphCache::capture(StepGoal goal, const SymbolValues &bucket, const GpuLaunchPlan &plan,
                                               GpuStream &stream) {
   Entry entry;
-  FUSEC_ASSIGN_OR_RETURN(entry.launches, plan.at(bucket));
+  FUSEC_ASSIGN_OR_RETURN(entry.launches, plan.at(bucket, goal));
   Result<std::unique_ptr<GpuGraph>> graph = record(entry.launches, stream);
   if (!graph) {
     entry.failure = graph.status().message();
@@ -60,18 +60,20 @@ Result<GraphCache::Entry> GraphCache::capture(const SymbolValues &bucket, const 
   }
   FUSEC_ASSIGN_OR_RETURN(std::vector<GpuGraphLaunch> captured, (*graph)->launches());
   // Computed again: what is compared is the run-time plan of the key, not the list that was just recorded.
-  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> planned, plan.at(bucket));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> planned, plan.at(bucket, goal));
   if (Status status = compare(captured, planned); !status.ok())
     return status.withContext("captured graph for " + print(bucket));
   entry.graph = std::move(*graph);
   return entry;
 }
 
-Result<GraphCache::Found> GraphCache::find(const SymbolValues &bucket, const GpuLaunchPlan &plan, GpuStream &stream) {
-  if (auto known = entries.find(bucket.values); known != entries.end())
+Result<GraphCache::Found> GraphCache::find(StepGoal goal, const SymbolValues &bucket, const GpuLaunchPlan &plan,
+                                           GpuStream &stream) {
+  const Key key(goal, bucket.values);
+  if (auto known = entries.find(key); known != entries.end())
     return Found{&known->second, false};
-  FUSEC_ASSIGN_OR_RETURN(Entry entry, capture(bucket, plan, stream));
-  auto [row, inserted] = entries.emplace(bucket.values, std::move(entry));
+  FUSEC_ASSIGN_OR_RETURN(Entry entry, capture(goal, bucket, plan, stream));
+  auto [row, inserted] = entries.emplace(key, std::move(entry));
   return Found{&row->second, inserted};
 }
 

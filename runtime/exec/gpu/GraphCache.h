@@ -1,7 +1,8 @@
 //===- GraphCache.h - captured decode steps, by bucket --------------------------===//
 //
 // What must never happen is that a graph replays something else than the step
-// would launch. So a graph's key is every symbol of its bucket; after a capture
+// would launch. So a graph's key is what the step is asked for and every symbol
+// of its bucket; after a capture
 // the graph's own list of launches is compared with a plan computed anew for the
 // key; and before each replay the step's real sizes are checked against what was
 // captured (the same variants accept them, the grids cover them).
@@ -18,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fusec::runtime {
@@ -37,15 +39,16 @@ public:
   /// The graph for a bucket, captured on first use. A capture that the device
   /// refuses is an entry without graph. Internal error when the graph holds
   /// something else than the plan.
-  Result<Found> find(const SymbolValues &bucket, const GpuLaunchPlan &plan, GpuStream &stream);
+  Result<Found> find(StepGoal goal, const SymbolValues &bucket, const GpuLaunchPlan &plan, GpuStream &stream);
 
   /// Internal error unless the entry's launches cover a step of these sizes.
   static Status checkCovers(const Entry &entry, const SymbolValues &values);
 
 private:
-  Result<Entry> capture(const SymbolValues &bucket, const GpuLaunchPlan &plan, GpuStream &stream);
+  Result<Entry> capture(StepGoal goal, const SymbolValues &bucket, const GpuLaunchPlan &plan, GpuStream &stream);
 
-  std::map<std::array<int64_t, numSymbols>, Entry> entries;
+  using Key = std::pair<StepGoal, std::array<int64_t, numSymbols>>;
+  std::map<Key, Entry> entries;
 };
 
 } // namespace fusec::runtime

@@ -4,6 +4,7 @@
 
 #include "runtime/exec/QueryTiles.h"
 #include "runtime/kv/BlockAllocator.h"
+#include "runtime/schema/SamplingMath.h"
 
 #include <algorithm>
 
@@ -26,7 +27,8 @@ template <typename Pad> void copyPadded(int32_t *to, std::span<const int32_t> va
 
 } // namespace
 
-StepBlockLayout::StepBlockLayout(const SymbolValues &maxima, int64_t queryTile) : queryTile(queryTile) {
+StepBlockLayout::StepBlockLayout(const SymbolValues &maxima, int64_t queryTile, bool samples)
+    : queryTile(queryTile), samples(samples) {
   bytes = padded(static_cast<int64_t>(numSymbols * sizeof(int64_t)));
   auto place = [&](InputKind kind, int64_t elements) {
     offsets[static_cast<size_t>(kind)] = bytes;
@@ -37,13 +39,15 @@ StepBlockLayout::StepBlockLayout(const SymbolValues &maxima, int64_t queryTile) 
   place(InputKind::Sequences, maxima[Symbol::Tokens]);
   place(InputKind::OutputRows, maxima[Symbol::OutputRows]);
   place(InputKind::QueryTiles, 2 * maxima[Symbol::QueryTiles]);
+  place(InputKind::Sampling, samples ? samplingRowWords * maxima[Symbol::OutputRows] : 0);
   place(InputKind::BlockTable, maxima[Symbol::Sequences] * maxima[Symbol::Blocks]);
 }
 
-Result<StepBlock> StepBlock::create(GpuDevice &device, const StepBlockLayout &layout, GpuAddress at) {
+Result<StepBlock> StepBlock::create(GpuDevice &device, const StepBlockLayout &layout, GpuAddress at,
+                                    int64_t sampleableIds) {
   FUSEC_ASSIGN_OR_RETURN(std::span<std::byte> staging, device.allocatePinned(layout.bytes, "step inputs"));
   std::fill(staging.begin(), staging.end(), std::byte{0});
-  return StepBlock(layout, at, staging);
+  return StepBlock(layout, at, staging, sampleableIds);
 }
 
 int32_t *StepBlock::part(InputKind kind) {
@@ -64,6 +68,7 @@ void StepBlock::fill(const StepInput &input, const SymbolValues &values, const S
   copyPadded(part(InputKind::Sequences), input.sequences, rows[Symbol::Tokens], own);
   copyPadded(part(InputKind::OutputRows), input.outputRows, rows[Symbol::OutputRows], own);
   fillQueryTiles(input, values, rows);
+  fillSampling(input.sampling);
   fillTable(input, rows);
 }
 
@@ -73,6 +78,12 @@ void StepBlock::fillQueryTiles(const StepInput &input, const SymbolValues &value
   int32_t *list = part(InputKind::QueryTiles);
   writeQueryTiles(input.sequences, layout.queryTile, list);
   std::fill(list + 2 * values[Symbol::QueryTiles], list + 2 * rows[Symbol::QueryTiles], 0);
+}
+
+void StepBlock::fillSampling(std::span<const RowSampling> rows) {
+  auto *out = reinterpret_cast<SamplingRow *>(part(InputKind::Sampling));
+  for (const RowSampling &row : rows)
+    *out++ = {row.seed, row.draw, row.temperature, row.topK, row.topP, row.minP, static_cast<int>(sampleableIds), 0};
 }
 
 void StepBlock::fillTable(const StepInput &input, const SymbolValues &rows) {

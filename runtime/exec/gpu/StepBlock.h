@@ -5,6 +5,7 @@
 //   sizes [symbols] i64 | tokens [T] | positions [T] | sequences [T] |
 //   output_rows [R] | query_tiles [W, 2] | block_table [S, B]      all i32
 //
+// and, before the table, sampling [R] SamplingRow (runtime/schema/SamplingMath.h).
 // Each part starts where it does in the largest step, so its address never
 // changes: captured graphs hold it. The table is last because only what a step
 // uses of it is sent.
@@ -27,18 +28,20 @@ namespace fusec::runtime {
 
 /// Offsets of the parts, for steps up to the maxima.
 struct StepBlockLayout {
-  /// `queryTile`: KvInfo::queryTile.
-  StepBlockLayout(const SymbolValues &maxima, int64_t queryTile);
+  /// `queryTile`: KvInfo::queryTile; `samples`: the plan reads sampling parameters.
+  StepBlockLayout(const SymbolValues &maxima, int64_t queryTile, bool samples = false);
 
   std::array<int64_t, numInputs> offsets{}; ///< By InputKind; the sizes are at 0.
   int64_t bytes = 0;
   int64_t queryTile = 0;
+  bool samples = false;
 };
 
 class StepBlock {
 public:
-  /// Pins host memory; `at` is device memory of layout.bytes.
-  static Result<StepBlock> create(GpuDevice &device, const StepBlockLayout &layout, GpuAddress at);
+  /// Pins host memory; `at` is device memory of layout.bytes. Ids below `sampleableIds` may be chosen.
+  static Result<StepBlock> create(GpuDevice &device, const StepBlockLayout &layout, GpuAddress at,
+                                  int64_t sampleableIds = 0);
 
   GpuAddress address(InputKind kind) const { return at + layout.offsets[static_cast<size_t>(kind)]; }
   GpuAddress sizes() const { return at; }
@@ -55,15 +58,17 @@ public:
   Status send(GpuStream &stream) const;
 
 private:
-  StepBlock(const StepBlockLayout &layout, GpuAddress at, std::span<std::byte> staging)
-      : layout(layout), at(at), staging(staging) {}
+  StepBlock(const StepBlockLayout &layout, GpuAddress at, std::span<std::byte> staging, int64_t sampleableIds)
+      : layout(layout), at(at), staging(staging), sampleableIds(sampleableIds) {}
   int32_t *part(InputKind kind);
   void fillQueryTiles(const StepInput &input, const SymbolValues &values, const SymbolValues &rows);
+  void fillSampling(std::span<const RowSampling> rows);
   void fillTable(const StepInput &input, const SymbolValues &rows);
 
   StepBlockLayout layout;
   GpuAddress at;
   std::span<std::byte> staging; ///< Pinned; the device's.
+  int64_t sampleableIds;
   int64_t used = 0;
 };
 

@@ -39,7 +39,7 @@ public:
   void append(size_t i, int32_t token) { sequences[i].push_back(token); }
 
   /// One step: the tokens of each sequence from `from` on; one row of logits each.
-  Result<std::span<const float>> step(Executor &executor, const std::vector<size_t> &from) {
+  Result<StepOutput> step(Executor &executor, const std::vector<size_t> &from) {
     std::vector<int32_t> tokens, positions, rows, ids, table;
     int64_t stride = 0;
     for (const auto &sequence : sequences)
@@ -57,9 +57,9 @@ public:
     return executor.step({tokens, positions, ids, table, stride, rows});
   }
 
-  Result<std::span<const float>> prefill(Executor &executor) { return step(executor, std::vector<size_t>(size(), 0)); }
+  Result<StepOutput> prefill(Executor &executor) { return step(executor, std::vector<size_t>(size(), 0)); }
 
-  Result<std::span<const float>> decode(Executor &executor) {
+  Result<StepOutput> decode(Executor &executor) {
     std::vector<size_t> from;
     for (const auto &sequence : sequences)
       from.push_back(sequence.size() - 1);
@@ -108,12 +108,12 @@ struct Toy {
 
 /// Decodes `steps` tokens by the model's own rule and expects each to be right.
 void expectChecksums(Executor &executor, Batch &batch, int steps) {
-  Result<std::span<const float>> logits = batch.prefill(executor);
+  Result<StepOutput> logits = batch.prefill(executor);
   for (int step = 0; step <= steps; ++step) {
     ASSERT_TRUE(logits) << logits.status().message();
-    ASSERT_EQ(logits->size(), batch.size() * toyVocab);
+    ASSERT_EQ(logits->logits.size(), batch.size() * toyVocab);
     for (size_t i = 0; i < batch.size(); ++i) {
-      ASSERT_EQ(best(*logits, i), checksum(batch.ids(i))) << "step " << step << ", sequence " << i;
+      ASSERT_EQ(best(logits->logits, i), checksum(batch.ids(i))) << "step " << step << ", sequence " << i;
       batch.append(i, checksum(batch.ids(i)));
     }
     logits = batch.decode(executor);
@@ -153,9 +153,9 @@ TEST_P(GpuExecutorDevices, GraphsGiveTheBitsOfLaunches) {
   for (int step = 0; step < 10; ++step) {
     for (size_t i = 0; i < batch.size(); ++i)
       batch.append(i, static_cast<int32_t>((step * 5 + i) % toyRealVocab));
-    Result<std::span<const float>> a = batch.decode(*eager.executor), b = batch.decode(*captured.executor);
+    Result<StepOutput> a = batch.decode(*eager.executor), b = batch.decode(*captured.executor);
     ASSERT_TRUE(a && b);
-    EXPECT_TRUE(std::equal(a->begin(), a->end(), b->begin(), b->end())) << "step " << step;
+    EXPECT_TRUE(std::ranges::equal(a->logits, b->logits)) << "step " << step;
   }
 }
 
@@ -279,7 +279,7 @@ TEST(GpuExecutor, AGraphThatHoldsSomethingElseIsAnError) {
     ASSERT_TRUE(toy.open(makeFaulty(*openGpuDevice("virtual"), faults), options()).ok());
     Batch batch(1);
     ASSERT_TRUE(batch.prefill(*toy.executor));
-    Result<std::span<const float>> logits = batch.decode(*toy.executor);
+    Result<StepOutput> logits = batch.decode(*toy.executor);
     ASSERT_FALSE(logits);
     EXPECT_EQ(logits.status().code(), ErrorCode::Internal);
     EXPECT_THAT(logits.status().message(), testing::StartsWith("captured graph for T=1, S=1, B=2, R=1, C=8, W=0: "));
@@ -301,7 +301,7 @@ TEST(GpuExecutor, RefusesIndicesOutOfRange) {
   Toy toy;
   ASSERT_TRUE(toy.open().ok());
   std::vector<int32_t> zero = {0}, table = {numPages};
-  Result<std::span<const float>> logits = toy.executor->step({zero, zero, zero, table, 1, zero});
+  Result<StepOutput> logits = toy.executor->step({zero, zero, zero, table, 1, zero});
   EXPECT_THAT(logits.status().message(), testing::HasSubstr("page 80 is not in [0, 80)"));
 }
 

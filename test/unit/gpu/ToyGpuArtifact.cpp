@@ -35,9 +35,28 @@ json toyGpuManifest(bool tiles) {
   return manifest;
 }
 
+json toySamplingManifest() {
+  json manifest = toyGpuManifest();
+  json &buffers = manifest["buffers"];
+  const auto first = static_cast<int64_t>(buffers.size()), logits = first - 1;
+  buffers.push_back({{"name", "sampling"}, {"kind", "input"}, {"dtype", "i32"}, {"dims", json::array({"R", 10})}});
+  buffers.push_back(
+      {{"name", "choices"}, {"kind", "output"}, {"dtype", "i32"}, {"dims", json::array({"R"})}, {"slot", 7}});
+  manifest["launches"].push_back({{"kernel", "sample"},
+                                  {"name", "sample"},
+                                  {"args", json::array({logits, first, first + 1})},
+                                  {"goals", json::array({"sampled"})}});
+  json sample = variant("toy_sample", json::array({{{"extent", "R"}, {"tile", 1}}}));
+  sample["threads"] = 64;
+  sample["ptx"] = "kernels/sm_80/sampling.ptx";
+  manifest["targets"].back()["kernels"]["sample"] = {{"variants", json::array({sample})}};
+  return manifest;
+}
+
 ToyGpuArtifact::ToyGpuArtifact(ToyRule rule, const json &manifest) : ToyArtifact(rule) {
   std::filesystem::create_directories(directory() / "kernels/sm_80");
   write("kernels/sm_80/toy.ptx", readFixture("ToyKernels.ptx"));
+  write("kernels/sm_80/sampling.ptx", readFixture("ToySampling.ptx"));
   write("manifest.json", manifest.dump());
 }
 

@@ -62,19 +62,19 @@ TEST(Executor, RunsPackedSequencesThroughScatteredPages) {
     std::vector<int32_t> sequences = {1, 1, 1, 1, 1, 1, 1, 0, 0, 0};
     std::vector<int32_t> table = {17, 0, 39, 5}; // Row 0: b; row 1: a.
     std::vector<int32_t> rows = {9, 6, 0};
-    Result<std::span<const float>> logits = toy.executor->step({tokens, positions, sequences, table, 2, rows});
-    ASSERT_TRUE(logits) << logits.status().message();
-    ASSERT_EQ(logits->size(), 3u * toyVocab);
-    EXPECT_EQ(best(*logits, 0), checksum(b));
-    EXPECT_EQ(best(*logits, 1), checksum(a));
-    EXPECT_EQ(best(*logits, 2), checksum({3}));
+    Result<StepOutput> output = toy.executor->step({tokens, positions, sequences, table, 2, rows});
+    ASSERT_TRUE(output) << output.status().message();
+    ASSERT_EQ(output->logits.size(), 3u * toyVocab);
+    EXPECT_EQ(best(output->logits, 0), checksum(b));
+    EXPECT_EQ(best(output->logits, 1), checksum(a));
+    EXPECT_EQ(best(output->logits, 2), checksum({3}));
 
     // One decode step of each: the cache holds what came before, and one row uses the other variant.
     a.push_back(7);
     std::vector<int32_t> token = {7}, position = {7}, sequence = {1}, row = {0};
-    logits = toy.executor->step({token, position, sequence, table, 2, row});
-    ASSERT_TRUE(logits);
-    EXPECT_EQ(best(*logits, 0), checksum(a));
+    output = toy.executor->step({token, position, sequence, table, 2, row});
+    ASSERT_TRUE(output);
+    EXPECT_EQ(best(output->logits, 0), checksum(a));
   }
 }
 
@@ -82,9 +82,9 @@ TEST(Executor, NoRowsGiveNoLogits) {
   Fixture toy;
   ASSERT_TRUE(toy.open().ok());
   std::vector<int32_t> zero = {0}, table = {1};
-  Result<std::span<const float>> logits = toy.executor->step({zero, zero, zero, table, 1, {}});
-  ASSERT_TRUE(logits);
-  EXPECT_TRUE(logits->empty());
+  Result<StepOutput> output = toy.executor->step({zero, zero, zero, table, 1, {}});
+  ASSERT_TRUE(output);
+  EXPECT_TRUE(output->logits.empty());
 }
 
 TEST(Executor, RefusesIndicesOutOfRange) {
@@ -93,8 +93,8 @@ TEST(Executor, RefusesIndicesOutOfRange) {
   std::vector<int32_t> ok = {0}, table = {1};
   std::vector<int32_t> five(5, 0), minus = {-1}, vocab = {toyVocab}, far = {4}, pages = {numPages}, one = {1};
   auto message = [&](StepInput input) {
-    Result<std::span<const float>> logits = toy.executor->step(input);
-    return logits ? std::string("accepted") : logits.status().message();
+    Result<StepOutput> output = toy.executor->step(input);
+    return output ? std::string("accepted") : output.status().message();
   };
   EXPECT_EQ(message({ok, ok, ok, table, 1, ok}), "accepted");
   EXPECT_THAT(message({five, five, five, table, 1, ok}), testing::HasSubstr("expected 1 to 4 tokens, found 5"));
@@ -139,16 +139,16 @@ TEST(Executor, SkipsALaunchThatNoVariantAccepts) {
     ASSERT_TRUE(toy.open().ok());
     toy.executor->setProfiling(true);
     std::vector<int32_t> one = {7}, zero = {0}, table = {1}, row = {0};
-    Result<std::span<const float>> logits = toy.executor->step({one, zero, zero, table, 1, row});
-    ASSERT_TRUE(logits);
-    EXPECT_EQ(best(*logits, 0), checksum({7}));
+    Result<StepOutput> output = toy.executor->step({one, zero, zero, table, 1, row});
+    ASSERT_TRUE(output);
+    EXPECT_EQ(best(output->logits, 0), checksum({7}));
     EXPECT_EQ(toy.executor->takeProfile().size(), 3u);
 
     // Two tokens: the sums stay those of the step before.
     std::vector<int32_t> tokens = {1, 2}, positions = {0, 1}, sequences = {0, 0};
-    logits = toy.executor->step({tokens, positions, sequences, table, 1, row});
-    ASSERT_TRUE(logits);
-    EXPECT_EQ(best(*logits, 0), checksum({7}));
+    output = toy.executor->step({tokens, positions, sequences, table, 1, row});
+    ASSERT_TRUE(output);
+    EXPECT_EQ(best(output->logits, 0), checksum({7}));
     std::vector<LaunchTime> times = toy.executor->takeProfile();
     ASSERT_EQ(times.size(), 2u);
     EXPECT_EQ(times[0].launch, "blk.0.append");
