@@ -1,7 +1,8 @@
 //===- VirtualGpuTest.cpp - the known text, from generated CUDA kernels ------===//
 //
 // stories260K compiled for sm_80 and run on the virtual device, which checks
-// every access. All steps but the prompt's replay captured graphs.
+// every access. All steps but the prompt's replay captured graphs, and tokens are
+// chosen on the device.
 //
 //===----------------------------------------------------------------------===//
 #include "test/e2e/CompiledModels.h"
@@ -14,29 +15,92 @@
 namespace fusec::e2e {
 namespace {
 
-TEST(StoriesOnTheVirtualGpu, GreedyIdsFromReplayedGraphs) {
-  FUSEC_NEEDS(storiesGguf());
-  TempDirectory folder;
-  CompileOptions compile;
-  compile.model = storiesGguf();
-  compile.output = folder.path() / "stories";
-  compile.target = "cuda:sm_80";
-  Result<fs::path> artifact = compileModel(compile);
-  if (!artifact && artifact.status().message().find("NVRTC") != std::string::npos)
-    GTEST_SKIP() << artifact.status().message();
-  ASSERT_TRUE(artifact) << artifact.status().message();
+class StoriesOnTheVirtualGpu : public testing::Test {
+protected:
+  /// Compiles the model; false where that is not possible, with the reason.
+  static bool compile(const fs::path &output, std::string &reason) {
+    CompileOptions compile;
+    compile.model = storiesGguf();
+    compile.output = output;
+    compile.target = "cuda:sm_80";
+    Result<fs::path> artifact = compileModel(compile);
+    const bool lacksNvrtc = !artifact && artifact.status().message().find("NVRTC") != std::string::npos;
+    EXPECT_TRUE(artifact || lacksNvrtc) << artifact.status().message();
+    reason = artifact ? "" : artifact.status().message();
+    return static_cast<bool>(artifact);
+  }
+  static std::unique_ptr<runtime::Engine> open(const fs::path &artifact) {
+    runtime::EngineOptions options;
+    options.artifact = artifact;
+    options.device = "virtual";
+    options.contextTokens = 320;
+    auto engine = runtime::Engine::create(options);
+    EXPECT_TRUE(engine) << engine.status().message();
+    return engine ? std::move(*engine) : nullptr;
+  }
 
-  runtime::EngineOptions options;
-  options.artifact = *artifact;
-  options.device = "virtual";
-  options.contextTokens = 320;
-  auto engine = runtime::Engine::create(options);
-  ASSERT_TRUE(engine) << engine.status().message();
+  TempDirectory folder;
+};
+
+/// Runs of the launch that chooses tokens since the last call.
+int64_t sampledSteps(runtime::Engine &engine) {
+  for (const runtime::LaunchTime &time : engine.takeProfile())
+    if (time.launch == "sample")
+      return time.runs;
+  return 0;
+}
+
+TEST_F(StoriesOnTheVirtualGpu, GreedyIdsFromReplayedGraphs) {
+  FUSEC_NEEDS(storiesGguf());
+  std::string reason;
+  if (!compile(folder.path() / "stories", reason))
+    GTEST_SKIP() << reason;
+  auto engine = open(folder.path() / "stories");
+  ASSERT_TRUE(engine);
   const auto expected = readJson(storiesGguf().parent_path() / "expected_greedy.json");
-  EXPECT_EQ(greedy(**engine, {1}, 256), expected["ids"].get<std::vector<runtime::TokenId>>());
-  const runtime::GraphStats graphs = (*engine)->graphStats();
+  EXPECT_EQ(greedy(*engine, {1}, 256), expected["ids"].get<std::vector<runtime::TokenId>>());
+  const runtime::GraphStats graphs = engine->graphStats();
   EXPECT_GE(graphs.captured, 1);
   EXPECT_EQ(graphs.replayed, 256); // The prompt is one token, so its step is a decode step as well.
+}
+
+// Log-probabilities take the logits to the host, where the sampler draws the same tokens from them.
+TEST_F(StoriesOnTheVirtualGpu, DrawsOnTheDeviceWhatTheHostDraws) {
+  FUSEC_NEEDS(storiesGguf());
+  std::string reason;
+  if (!compile(folder.path() / "stories", reason))
+    GTEST_SKIP() << reason;
+  auto engine = open(folder.path() / "stories");
+  ASSERT_TRUE(engine);
+  struct Case {
+    float temperature;
+    int topK;
+    float topP, minP;
+  };
+  uint64_t seed = 40;
+  for (const Case &row : {Case{0, 0, 1, 0}, {1, 0, 1, 0}, {0.8f, 40, 0.95f, 0}, {1.5f, 0, 0.9f, 0.02f}}) {
+    runtime::Request request;
+    request.prompt = {1};
+    request.maxTokens = 24;
+    request.ignoreEos = true;
+    request.sampling.temperature = row.temperature;
+    request.sampling.topK = row.topK;
+    request.sampling.topP = row.topP;
+    request.sampling.minP = row.minP;
+    request.sampling.seed = ++seed;
+    auto chosen = engine->generate(request);
+    request.sampling.logprobs = 0;
+    auto drawn = engine->generate(request);
+    ASSERT_TRUE(chosen && drawn);
+    EXPECT_EQ(chosen->ids, drawn->ids) << "temperature " << row.temperature;
+    engine->setProfiling(true);
+    ASSERT_TRUE(engine->generate(request));
+    EXPECT_EQ(sampledSteps(*engine), 0);
+    request.sampling.logprobs = -1;
+    EXPECT_EQ(engine->generate(request)->ids, drawn->ids) << "without graphs";
+    EXPECT_EQ(sampledSteps(*engine), 24);
+    engine->setProfiling(false);
+  }
 }
 
 } // namespace
