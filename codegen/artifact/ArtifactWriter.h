@@ -13,6 +13,7 @@
 #pragma once
 
 #include "codegen/CompiledKernel.h"
+#include "codegen/SamplingPlan.h"
 #include "models/import/Model.h"
 #include "runtime/schema/TargetKind.h"
 
@@ -30,8 +31,8 @@ struct TargetPlan {
   mlir::ModuleOp module;               ///< Plan level.
   std::vector<CompiledKernel> kernels; ///< In module order.
   TargetKind kind = TargetKind::Host;
-  std::string math;                            ///< CUDA: what products are computed in, e.g. "bf16".
-  std::optional<CompiledKernel> sampling = {}; ///< CUDA: chooses tokens from logits (codegen/cuda/SamplingKernel.h).
+  std::string math;                          ///< CUDA: what products are computed in, e.g. "bf16".
+  std::optional<SamplingPlan> sampling = {}; ///< CUDA.
 };
 
 /// Something of the user's that took part in the compilation.

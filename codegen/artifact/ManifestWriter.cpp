@@ -108,6 +108,8 @@ void putCompiled(json &row, TargetKind kind, const CompiledKernel &kernel) {
   }
 }
 
+json axisOf(tile::AxisAttr axis) { return {{"extent", extentOf(axis.getExtent())}, {"tile", axis.getTile()}}; }
+
 json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols, const TargetPlan &target) {
   auto kernel = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
   json row;
@@ -117,7 +119,7 @@ json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols, cons
   row["entry"] = entry;
   row["grid"] = json::array();
   for (auto axis : kernel.getGrid().getAsRange<tile::AxisAttr>())
-    row["grid"].push_back({{"extent", extentOf(axis.getExtent())}, {"tile", axis.getTile()}});
+    row["grid"].push_back(axisOf(axis));
   auto it = llvm::find_if(target.kernels, [&](const CompiledKernel &k) { return k.entry == entry; });
   putCompiled(row, target.kind, it == target.kernels.end() ? CompiledKernel() : *it);
   return row;
@@ -134,15 +136,40 @@ json extensionsOf(const std::vector<UsedExtension> &extensions) {
   return rows;
 }
 
-/// One program per row of logits.
-json samplingVariant(const CompiledKernel &kernel) {
+/// A kernel with one program per row of logits.
+json perRow(const CompiledKernel &kernel) {
   json row = {{"entry", kernel.entry}};
   row["grid"].push_back({{"extent", "R"}, {"tile", 1}});
   putCompiled(row, TargetKind::Cuda, kernel);
+  return {{"variants", json::array({row})}};
+}
+
+json variantOf(const BestVariant &variant) {
+  json row;
+  if (variant.symbol)
+    row["when"] = {{variant.symbol.str(), variant.limit}};
+  row["entry"] = variant.kernel.entry;
+  for (auto axis : variant.grid.getAsRange<tile::AxisAttr>())
+    row["grid"].push_back(axisOf(axis));
+  putCompiled(row, TargetKind::Cuda, variant.kernel);
   return row;
 }
 
-json targetOf(const TargetPlan &target) {
+/// The name of the head's kernel for greedy steps.
+constexpr const char *bestOfHead = "head_best";
+
+void putSampling(json &kernels, const SamplingPlan &sampling, bool isGreedy) {
+  kernels[sampling.sample.entry] = perRow(sampling.sample);
+  if (!isGreedy)
+    return;
+  json variants = json::array();
+  for (const BestVariant &variant : sampling.best)
+    variants.push_back(variantOf(variant));
+  kernels[bestOfHead] = {{"variants", variants}};
+  kernels[sampling.merge.entry] = perRow(sampling.merge);
+}
+
+json targetOf(const TargetPlan &target, bool isGreedy) {
   mlir::SymbolTable symbols(target.module);
   json kernels = json::object();
   for (auto kernel : mlir::ModuleOp(target.module).getOps<plan::KernelOp>()) {
@@ -152,7 +179,7 @@ json targetOf(const TargetPlan &target) {
     kernels[kernel.getSymName().str()] = {{"variants", variants}};
   }
   if (target.sampling)
-    kernels[target.sampling->entry] = {{"variants", json::array({samplingVariant(*target.sampling)})}};
+    putSampling(kernels, *target.sampling, isGreedy);
   json row = {{"kind", nameOf(target.kind)}, {"level", target.level}};
   if (target.kind == TargetKind::Host)
     row["library"] = "kernels/" + target.level + ".so";
@@ -162,23 +189,50 @@ json targetOf(const TargetPlan &target) {
   return row;
 }
 
-/// Adds what steps that choose tokens on the device have: their parameters, the chosen ids and the launch.
-void putSampling(json &buffers, json &launches, const std::string &kernel) {
+/// Adds what steps that choose tokens on the device have: their parameters, the chosen ids and launches. The
+/// last launch so far is the head.
+void putSampling(json &buffers, json &launches, const SamplingPlan &sampling, bool isGreedy) {
   int64_t logits = 0, slots = 0;
   for (size_t i = 0; i < buffers.size(); ++i) {
     slots = std::max<int64_t>(slots, buffers[i].value("slot", int64_t{-1}) + 1);
     if (buffers[i]["kind"] == "output")
       logits = static_cast<int64_t>(i);
   }
-  const auto first = static_cast<int64_t>(buffers.size());
+  const auto rows = static_cast<int64_t>(buffers.size()), choices = rows + 1, words = rows + 2;
   buffers.push_back(
       {{"name", "sampling"}, {"kind", "input"}, {"dtype", "i32"}, {"dims", json::array({"R", samplingRowWords})}});
   buffers.push_back(
       {{"name", "choices"}, {"kind", "output"}, {"dtype", "i32"}, {"dims", json::array({"R"})}, {"slot", slots}});
-  launches.push_back({{"kernel", kernel},
-                      {"name", "sample"},
-                      {"args", json::array({logits, first, first + 1})},
-                      {"goals", json::array({"sampled"})}});
+  auto launch = [&](const std::string &kernel, const char *name, json args, const char *goal) {
+    launches.push_back({{"kernel", kernel}, {"name", name}, {"args", args}, {"goals", json::array({goal})}});
+  };
+  if (isGreedy) {
+    // In the place of the logits, which such a step does not store: the words are no larger.
+    const int64_t perRow = (buffers[logits]["dims"][1].get<int64_t>() + bestIdsUnit - 1) / bestIdsUnit;
+    buffers.push_back({{"name", "best_words"},
+                       {"kind", "activation"},
+                       {"dtype", "i32"},
+                       {"dims", json::array({"R", 2 * perRow})},
+                       {"slot", buffers[logits]["slot"]}});
+    json &head = launches.back();
+    head["goals"] = json::array({"logits", "sampled"});
+    json args = head["args"];
+    std::replace(args.begin(), args.end(), json(logits), json(words));
+    args.push_back(rows);
+    launch(bestOfHead, "best of head", args, "greedy");
+    launch(sampling.merge.entry, "best id", json::array({words, choices}), "greedy");
+  }
+  launch(sampling.sample.entry, "sample", json::array({logits, rows, choices}), "sampled");
+}
+
+/// True if every target can find the best ids without storing logits.
+bool areGreedy(llvm::ArrayRef<TargetPlan> targets, const json &buffers, const json &launches) {
+  const json &args = launches.back()["args"];
+  const bool headIsLast = std::any_of(args.begin(), args.end(),
+                                      [&](const json &i) { return buffers[i.get<size_t>()]["kind"] == "output"; });
+  return headIsLast && llvm::all_of(targets, [](const TargetPlan &target) {
+           return target.sampling && !target.sampling->best.empty();
+         });
 }
 
 } // namespace
@@ -222,10 +276,13 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
       args.push_back(indexOf[buffer]);
     launches.push_back({{"kernel", launch.getKernel().str()}, {"name", launch.getName().str()}, {"args", args}});
   }
-  if (targets.front().sampling)
-    putSampling(buffers, launches, targets.front().sampling->entry);
+  bool isGreedy = false;
+  if (targets.front().sampling) {
+    isGreedy = areGreedy(targets, buffers, launches);
+    putSampling(buffers, launches, *targets.front().sampling, isGreedy);
+  }
   for (const TargetPlan &target : targets)
-    targetRows.push_back(targetOf(target));
+    targetRows.push_back(targetOf(target, isGreedy));
   manifest["buffers"] = std::move(buffers);
   manifest["launches"] = std::move(launches);
   manifest["targets"] = std::move(targetRows);

@@ -1,6 +1,8 @@
 //===- Barriers.cpp --------------------------------------------------------===//
 #include "codegen/cuda/Barriers.h"
 
+#include "ir/tile/LazyLoad.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -141,23 +143,6 @@ private:
 };
 
 } // namespace
-
-bool isLazy(LoadOp op) {
-  if (op->use_empty())
-    return true;
-  Operation *last = op;
-  for (Operation *user : op->getUsers()) {
-    auto dot = dyn_cast<DotOp>(user);
-    if (!dot || user->getBlock() != op->getBlock() || dot.getAcc() == op.getResult())
-      return false;
-    if (last->isBeforeInBlock(user))
-      last = user;
-  }
-  for (Operation *between = op->getNextNode(); between != last; between = between->getNextNode())
-    if (isa<StoreOp>(between) || between->getNumRegions() != 0)
-      return false;
-  return true;
-}
 
 llvm::DenseSet<Operation *> findBarriers(KernelOp kernel) { return BarrierFinder(kernel).barriers; }
 

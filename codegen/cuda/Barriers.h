@@ -15,10 +15,6 @@
 
 namespace fusec::codegen::cuda {
 
-/// True if every reader is a dot of the same block and nothing is written in between: the dot reads the operand as the
-/// sum advances.
-bool isLazy(tile::LoadOp op);
-
 /// The ops of `kernel` that need a barrier before them.
 llvm::DenseSet<mlir::Operation *> findBarriers(tile::KernelOp kernel);
 

@@ -132,6 +132,82 @@ Result<CompiledKernel> publish(const CudaKernel &kernel, const CudaTarget &targe
   return compiled;
 }
 
+//===----------------------------------------------------------------------===//
+// Choosing tokens
+//===----------------------------------------------------------------------===//
+
+/// The kernel that stores the plan's output, and the place of that among its arguments.
+struct Head {
+  plan::KernelOp kernel;
+  unsigned scores = 0;
+};
+
+std::optional<Head> headOf(mlir::ModuleOp module) {
+  std::optional<Head> head;
+  module.walk([&](plan::LaunchOp launch) {
+    for (auto [i, buffer] : llvm::enumerate(launch.getBuffers()))
+      if (auto op = buffer.getDefiningOp<plan::BufferOp>(); op && op.getKind() == plan::BufferKind::Output)
+        head = {module.lookupSymbol<plan::KernelOp>(launch.getKernel()), static_cast<unsigned>(i)};
+  });
+  return head && head->kernel ? head : std::nullopt;
+}
+
+/// A variant of the head that finds the best ids, before it is compiled.
+struct BestCandidates {
+  plan::VariantAttr variant;
+  Candidates found;
+};
+
+/// Of the first variants, those for few rows, as far as they have such a form.
+std::vector<BestCandidates> bestVariants(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
+                                         CudaOptions options, const llvm::StringMap<KernelNames> &names) {
+  std::vector<BestCandidates> list;
+  mlir::ModuleOp module = plans.front();
+  std::optional<Head> head = headOf(module);
+  if (!head)
+    return list;
+  options.emit.scores = head->scores;
+  for (auto variant : head->kernel.getVariants().getAsRange<plan::VariantAttr>()) {
+    auto kernel = module.lookupSymbol<tile::KernelOp>(variant.getKernel().getAttr());
+    Result<Candidates> found = candidatesFor(kernel, plans, target, options, names.lookup(kernel.getSymName()));
+    if (!found)
+      break;
+    list.push_back({variant, std::move(*found)});
+  }
+  return list;
+}
+
+/// The ladders of everything that chooses tokens, in one order for compiling and for what comes of it.
+struct SamplingLadders {
+  std::optional<SamplingTexts> texts;
+  std::vector<BestCandidates> best;
+
+  void addTo(std::vector<KernelLadder> &ladders) const {
+    if (!texts)
+      return;
+    ladders.push_back({texts->sample});
+    for (const BestCandidates &variant : best)
+      ladders.push_back(variant.found.texts);
+    if (!best.empty())
+      ladders.push_back({texts->merge});
+  }
+  /// `publish` gives a CompiledKernel; `kernels` are those of addTo().
+  template <class Publish> Result<SamplingPlan> publishAll(std::span<const CudaKernel> kernels, Publish publish) const {
+    SamplingPlan plan;
+    FUSEC_ASSIGN_OR_RETURN(plan.sample, publish(kernels.front()));
+    for (const auto &[variant, kernel] : llvm::zip_first(best, kernels.subspan(1))) {
+      FUSEC_ASSIGN_OR_RETURN(CompiledKernel compiled, publish(kernel));
+      tile::KernelOp taken = variant.found.kernels[kernel.rung];
+      plan.best.push_back(
+          {std::move(compiled), taken.getGrid(), variant.variant.getSymbol(), variant.variant.getLimit()});
+    }
+    if (!best.empty()) {
+      FUSEC_ASSIGN_OR_RETURN(plan.merge, publish(kernels.back()));
+    }
+    return plan;
+  }
+};
+
 } // namespace
 
 Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target, const fs::path &folder,
@@ -148,8 +224,10 @@ Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const Cuda
     ladders.push_back(found.texts);
     candidates.push_back(std::move(found));
   }
-  if (auto sampling = samplingKernel(options.sampledVocab, options.emit.symbols))
-    ladders.push_back({std::move(*sampling)});
+  SamplingLadders sampling{samplingKernels(options.sampledVocab, options.emit.symbols), {}};
+  if (sampling.texts)
+    sampling.best = bestVariants(plans, target, options, names);
+  sampling.addTo(ladders);
   FUSEC_ASSIGN_OR_RETURN(std::vector<CudaKernel> kernels, compiler.compile(target, ladders));
 
   CudaKernels compiled{{}, {}, {std::string(target.name), "NVRTC " + compiler.nvrtc().versionText(), {}}};
@@ -157,11 +235,9 @@ Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const Cuda
     compiled.table.rows.push_back(kernelTableRow(kernel));
     return publish(kernel, target, folder);
   };
-  std::optional<CudaKernel> sampling;
-  if (kernels.size() > candidates.size()) {
-    sampling = std::move(kernels.back());
-    kernels.pop_back();
-  }
+  const std::vector<CudaKernel> choosing(std::make_move_iterator(kernels.begin() + candidates.size()),
+                                         std::make_move_iterator(kernels.end()));
+  kernels.resize(candidates.size());
   auto originals = llvm::to_vector(module.getOps<tile::KernelOp>());
   for (auto [original, choice, kernel] : llvm::zip_equal(originals, candidates, kernels)) {
     tile::KernelOp taken = choice.kernels[kernel.rung];
@@ -173,8 +249,8 @@ Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const Cuda
     FUSEC_RETURN_IF_ERROR(dumpIR(taken, target, options.compiler.dumpTo));
     replaceKernel(original, taken);
   }
-  if (sampling) {
-    FUSEC_ASSIGN_OR_RETURN(compiled.sampling, publishTo(*sampling));
+  if (sampling.texts) {
+    FUSEC_ASSIGN_OR_RETURN(compiled.sampling, sampling.publishAll(choosing, publishTo));
   }
   return compiled;
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "codegen/CompiledKernel.h"
+#include "codegen/SamplingPlan.h"
 #include "codegen/cuda/EmitKernel.h"
 #include "codegen/cuda/KernelCompiler.h"
 #include "codegen/cuda/KernelTable.h"
@@ -31,9 +32,9 @@ struct CudaOptions {
 };
 
 struct CudaKernels {
-  std::vector<CompiledKernel> kernels;    ///< In module order.
-  std::optional<CompiledKernel> sampling; ///< SamplingKernel.h.
-  KernelTable table;                      ///< In module order, then the sampling kernel; for writeKernelTable.
+  std::vector<CompiledKernel> kernels;  ///< In module order.
+  std::optional<SamplingPlan> sampling; ///< As asked for by CudaOptions::sampledVocab.
+  KernelTable table;                    ///< In module order, then those of `sampling`; for writeKernelTable.
 };
 
 /// Compiles every tile.kernel directly inside the first of `plans` (plan level, not empty) for `target`. A kernel that

@@ -66,7 +66,7 @@ static std::vector<std::string> withoutLayers(ArrayRef<std::string> names) {
 }
 
 void KernelPrinter::printHeader(SourceText &text) {
-  std::string name = kernel.getSymName().str();
+  std::string name = entry();
   text.line("//===- " + name + " " + std::string(std::max<int64_t>(1, 65 - static_cast<int64_t>(name.size())), '-') +
             "===//");
   if (!options.implements.empty())
@@ -94,6 +94,8 @@ void KernelPrinter::printHeader(SourceText &text) {
     text.line("// Tiles      " + std::to_string(rowTiles->paddedRows()) + " rows" + used +
               ", 16 in the mma accumulators of " + (rowTiles->warps == 1 ? "one warp" : "each warp"));
   }
+  if (options.scores)
+    text.line("// Result     the best id of each row's scores, not the scores");
   if (sharedBytes() > 0)
     text.line("// Shared     " + std::to_string(sharedBytes()) + " bytes");
   text.line("//===----------------------------------------------------------------------===//");
@@ -112,9 +114,15 @@ void KernelPrinter::printSignature(SourceText &text) {
       type = "Half";
     if (buffer.type.isPaged() && buffer.type.getStorage() == StorageType::BF16)
       type = "Bfloat";
+    if (isScores(value)) {
+      parameters.push_back({"SamplingMass *" + buffer.name, "for each 16 of " + describe(buffer.type)});
+      continue;
+    }
     std::string name = isPanel ? buffer.name + "Packed" : buffer.name;
     parameters.push_back({(stored.contains(value) ? "" : "const ") + type + " *" + name, describe(buffer.type)});
   }
+  if (options.scores)
+    parameters.push_back({"const SamplingRow *" + samplingName, "[R]"});
   std::string sizes = "[" + llvm::join(options.symbols, ", ") + "]";
   parameters.push_back({"const long long *sizes", sizes});
   size_t widest = 0;
@@ -122,7 +130,7 @@ void KernelPrinter::printSignature(SourceText &text) {
     widest = std::max(widest, parameter.size() + 1);
   std::string minimumBlocks = forWarpgroups ? ", 1" : ""; // setmaxnreg wants the registers to be known
   text.line("extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + minimumBlocks + ") " +
-            kernel.getSymName().str() + "(");
+            entry() + "(");
   for (size_t i = 0; i < parameters.size(); ++i) {
     bool isLast = i + 1 == parameters.size();
     std::string entry = parameters[i].first + (isLast ? ") {" : ",");

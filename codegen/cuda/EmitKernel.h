@@ -25,6 +25,7 @@
 #include "ir/tile/TileDialect.h"
 #include "runtime/base/Status.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct CudaEmitOptions {
   bool hasWarpgroupProducts = false;    ///< The target has wgmma (sm_90a).
   std::vector<std::string> bufferNames; ///< What the plan calls the kernel's buffers, or empty.
   std::vector<std::string> implements;  ///< Names of the model's operations, for the header, or empty.
+  /// The argument whose stores, [R, ids] scores, become the best id of each row (device/best_ids.cuh): it is then
+  /// [R, ids / bestIdsUnit, rounded up] words of 64 bits, a SamplingRow per row is the last argument, and the entry's
+  /// name ends in "_best". Unsupported for kernels that do not store them by all threads from a product of few tokens.
+  std::optional<unsigned> scores = std::nullopt;
 };
 
 /// Unsupported names the kernel and the operation; ResourceExhausted names the shared memory needed and there.

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/KernelPrinter.h"
 
-#include "codegen/cuda/Barriers.h"
+#include "ir/tile/LazyLoad.h"
 #include "runtime/schema/PanelLayout.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -279,6 +279,8 @@ void KernelPrinter::emitLoad(LoadOp op) {
 //===----------------------------------------------------------------------===//
 
 void KernelPrinter::emitStore(StoreOp op) {
+  if (isScores(op.getBuffer()))
+    return emitBest(op);
   emitLocation(*op);
   MemoryAccess a = access(op);
   TileShape own = shapeOf(op.getValue().getType()), shape = paddedShape(op.getValue());

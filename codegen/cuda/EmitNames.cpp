@@ -143,9 +143,13 @@ void KernelPrinter::nameBuffers() {
                                                                      : "input";
     size_t i = arg.getArgNumber();
     bool isNamed = i < options.bufferNames.size() && !isActivation(type) && !plainName(options.bufferNames[i]).empty();
+    if (isScores(arg))
+      role = "words";
     std::string name = fresh(isNamed ? plainName(options.bufferNames[i]) : role.str());
     buffers.insert({arg, {name, type}});
   }
+  if (options.scores)
+    samplingName = fresh("sampling");
 }
 
 } // namespace fusec::codegen::cuda

@@ -62,7 +62,7 @@ Result<CudaKernelText> KernelPrinter::print() {
   if (!status.ok())
     return status;
   CudaKernelText result;
-  result.entry = kernel.getSymName().str();
+  result.entry = entry();
   result.threads = threads;
   result.text = assemble();
   result.sharedBytes = sharedBytes();
@@ -113,6 +113,8 @@ std::string KernelPrinter::assemble() {
                             : "#include \"weight_product.cuh\"");
   if (rowTiles)
     text.line(rowTiles->isWarpgroup ? "#include \"mma_rows_warpgroup.cuh\"" : "#include \"mma_rows.cuh\"");
+  if (options.scores)
+    text.line("#include \"best_ids.cuh\"");
   text.blank();
   text.line("using namespace fusec;");
   text.blank();

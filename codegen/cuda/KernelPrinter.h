@@ -12,6 +12,7 @@
 //   EmitLayout.cpp     layouts of tiles
 //   EmitMap.cpp        elementwise chains on tiles
 //   EmitMemory.cpp     tile.load and tile.store through affine maps
+//   EmitBest.cpp       scores that are folded instead of stored
 //   EmitElement.cpp    one element of a tile as an expression of its place
 //   EmitDot.cpp        tile.dot in registers
 //   EmitProduct.cpp    whole loops over k as one call
@@ -175,6 +176,12 @@ private:
   void emitLoad(tile::LoadOp op);
   void emitStore(tile::StoreOp op);
 
+  // Scores.
+  bool isScores(mlir::Value buffer);
+  bool isFoldable(tile::StoreOp op);
+  void emitBest(tile::StoreOp op);
+  std::string entry() { return kernel.getSymName().str() + (options.scores ? "_best" : ""); }
+
   // Products.
   void emitDot(tile::DotOp op);
   void emitDotOperand(mlir::Value operand, bool isLeft, mlir::Type rounded, std::vector<std::string> &arguments,
@@ -250,6 +257,7 @@ private:
   llvm::DenseSet<mlir::Value> writtenOut;              ///< Tiles that exist as expressions only, where they are read.
   llvm::DenseMap<mlir::Value, std::string> sharedRows; ///< Row values that all threads can read: names of arrays.
   llvm::DenseMap<mlir::Value, std::string> weightMatrices; ///< Declarations of weights that products read.
+  std::string samplingName;                                ///< The rows' parameters, for scores.
   std::vector<GridAxis> axes;
   std::set<std::string> usedSymbols;
   std::vector<std::pair<std::string, std::string>> pageLookups; ///< Expression and variable, those in scope.

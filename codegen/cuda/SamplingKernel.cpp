@@ -1,4 +1,4 @@
-//===- SamplingKernel.cpp - the kernel that chooses tokens -----------------===//
+//===- SamplingKernel.cpp - kernels that choose tokens ---------------------===//
 #include "codegen/cuda/SamplingKernel.h"
 
 #include "runtime/schema/SamplingMath.h"
@@ -10,9 +10,11 @@ namespace fusec::codegen {
 namespace {
 
 /// A row is one block's work and is read about ten times, so as many loads in flight as a block can have.
-constexpr int threadsPerRow = 1024;
+constexpr int sampleThreads = 1024;
+/// Words are a 32nd of the logits, and read once.
+constexpr int mergeThreads = 256;
 
-constexpr const char *header = R"(//===- sample_tokens - one token per row of logits --------------------------===//
+constexpr const char *sampleText = R"(//===- sample_tokens - one token per row of logits --------------------------===//
 //
 // Grid: [R] programs of @P threads; a block chooses the token of its row.
 // Steps, in this order: temperature (0: the best id), top-k, top-p, min-p, draw.
@@ -26,9 +28,7 @@ constexpr const char *header = R"(//===- sample_tokens - one token per row of lo
 
 using namespace fusec;
 
-)";
-
-constexpr const char *body = R"(extern "C" __global__ void __launch_bounds__(@P)
+extern "C" __global__ void __launch_bounds__(@P)
     sample_tokens(const float *logits, const SamplingRow *rows, int *choices, const long long *sizes) {
   constexpr int vocab = @V;
   __shared__ __align__(16) unsigned char shared[samplingScratchBytes];
@@ -36,6 +36,29 @@ constexpr const char *body = R"(extern "C" __global__ void __launch_bounds__(@P)
   if (row >= sizes[@R]) // R
     return;
   const int id = chooseToken<@P>(logits + row * vocab, rows[row], shared);
+  if (threadIdx.x == 0)
+    choices[row] = id;
+}
+)";
+
+constexpr const char *mergeText = R"(//===- best_tokens - the best id of each row ---------------------------------===//
+//
+// Grid: [R] programs of @P threads. The head left a word, score and id, for every
+// 16 ids; the largest word of a row has its best id. -1 when no id is possible.
+//
+//===----------------------------------------------------------------------===//
+#include "best_ids.cuh"
+
+using namespace fusec;
+
+extern "C" __global__ void __launch_bounds__(@P)
+    best_tokens(const SamplingMass *words, int *choices, const long long *sizes) {
+  constexpr int wordsPerRow = @W;
+  __shared__ __align__(16) unsigned char shared[samplingScratchBytes];
+  const long long row = blockIdx.x;
+  if (row >= sizes[@R]) // R
+    return;
+  const int id = bestOfWords<@P>(words + row * wordsPerRow, wordsPerRow, shared);
   if (threadIdx.x == 0)
     choices[row] = id;
 }
@@ -50,13 +73,17 @@ std::string filled(std::string text, const char *place, int64_t value) {
 
 } // namespace
 
-std::optional<CudaKernelText> samplingKernel(int64_t vocab, std::span<const std::string> symbols) {
+std::optional<SamplingTexts> samplingKernels(int64_t vocab, std::span<const std::string> symbols) {
   const auto rows = std::find(symbols.begin(), symbols.end(), "R");
   if (vocab < 1 || vocab >= samplingMaxIds || rows == symbols.end())
     return std::nullopt;
-  std::string text = filled(std::string(header) + body, "@P", threadsPerRow);
-  text = filled(filled(std::move(text), "@V", vocab), "@R", rows - symbols.begin());
-  return CudaKernelText{std::move(text), samplingKernelName, threadsPerRow, 0, "sample"};
+  auto kernel = [&](const char *text, const char *entry, int threads) {
+    std::string all = filled(filled(text, "@P", threads), "@V", vocab);
+    all = filled(std::move(all), "@W", (vocab + bestIdsUnit - 1) / bestIdsUnit);
+    return CudaKernelText{filled(std::move(all), "@R", rows - symbols.begin()), entry, threads, 0, "sample"};
+  };
+  return SamplingTexts{kernel(sampleText, "sample_tokens", sampleThreads),
+                       kernel(mergeText, "best_tokens", mergeThreads)};
 }
 
 } // namespace fusec::codegen

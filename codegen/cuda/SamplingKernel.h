@@ -1,8 +1,10 @@
-//===- SamplingKernel.h - the kernel that chooses tokens -------------------===//
+//===- SamplingKernel.h - kernels that choose tokens -----------------------===//
 //
-// Stands behind the head in the plan of a CUDA target; no graph has it, since it
-// is no part of the model. Arguments: logits f32 [R, vocab], a SamplingRow
-// (runtime/schema/SamplingMath.h) per row, chosen ids i32 [R]; one block per row.
+// Stand behind the head in the plan of a CUDA target (codegen/SamplingPlan.h); no
+// graph has them, since they are no part of the model. One block per row.
+//
+//   sample_tokens   logits f32 [R, vocab], a SamplingRow (runtime/schema/SamplingMath.h) per row, chosen ids i32 [R]
+//   best_tokens     words of 64 bits [R, vocab / bestIdsUnit, rounded up] (device/best_ids.cuh), chosen ids i32 [R]
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -14,10 +16,11 @@
 
 namespace fusec::codegen {
 
-/// Its entry, and its name in the plan.
-inline constexpr const char *samplingKernelName = "sample_tokens";
+struct SamplingTexts {
+  CudaKernelText sample, merge;
+};
 
 /// `symbols`: the order of `sizes`. Nothing for a vocabulary that sampling.cuh does not take: then the host samples.
-std::optional<CudaKernelText> samplingKernel(int64_t vocab, std::span<const std::string> symbols);
+std::optional<SamplingTexts> samplingKernels(int64_t vocab, std::span<const std::string> symbols);
 
 } // namespace fusec::codegen

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/host/KernelEmitter.h"
 
+#include "ir/tile/LazyLoad.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -228,24 +230,6 @@ llvm::Value *KernelEmitter::loadPieceAnyway(const Access &a, int64_t row, int64_
   for (int64_t l = 0; l < std::min(width, a.shape.lanes - lane); ++l)
     v = b.CreateInsertElement(v, loadScalar(a, row, lane + l), l);
   return v;
-}
-
-/// True if every reader is a dot of the same block and nothing is written in between.
-bool KernelEmitter::isLazy(LoadOp op) {
-  if (op->use_empty())
-    return true;
-  Operation *last = op;
-  for (Operation *user : op->getUsers()) {
-    auto dot = dyn_cast<DotOp>(user);
-    if (!dot || user->getBlock() != op->getBlock() || dot.getAcc() == op.getResult())
-      return false;
-    if (last->isBeforeInBlock(user))
-      last = user;
-  }
-  for (Operation *between = op->getNextNode(); between != last; between = between->getNextNode())
-    if (isa<StoreOp>(between) || between->getNumRegions() != 0)
-      return false;
-  return true;
 }
 
 void KernelEmitter::emitLoad(LoadOp op) {

@@ -140,7 +140,6 @@ private:
   llvm::Value *loadElements(const Access &a, llvm::Value *pointer, int64_t width);
   llvm::Type *memoryType(const BufferView &buffer);
   int64_t memoryBytes(const BufferView &buffer);
-  bool isLazy(tile::LoadOp op);
 
   // Packed weights.
   llvm::Value *loadPanel(const Access &a, int64_t row, int64_t lane, int64_t width);

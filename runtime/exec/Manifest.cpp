@@ -11,7 +11,7 @@ namespace fusec::runtime {
 namespace {
 
 constexpr std::string_view symbolNames[numSymbols] = {"T", "S", "B", "R", "C", "W"};
-constexpr std::string_view stepGoalNames[numStepGoals] = {"logits", "sampled"};
+constexpr std::string_view stepGoalNames[numStepGoals] = {"logits", "sampled", "greedy"};
 
 bool multiply(int64_t &value, int64_t by) { return !__builtin_mul_overflow(value, by, &value); }
 

@@ -88,8 +88,9 @@ enum class OutputKind : uint8_t {
 enum class StepGoal : uint8_t {
   Logits,
   Sampled, ///< Ids chosen by the rows' parameters.
+  Greedy,  ///< The same for rows that all ask for the best id: no logits are stored.
 };
-inline constexpr size_t numStepGoals = 2;
+inline constexpr size_t numStepGoals = 3;
 std::string_view stepGoalName(StepGoal goal);
 
 struct BufferInfo {

@@ -216,7 +216,7 @@ Result<StepGoal> readGoal(const json &value) {
   for (size_t i = 0; i < numStepGoals; ++i)
     if (value.is_string() && value.get_ref<const std::string &>() == stepGoalName(static_cast<StepGoal>(i)))
       return static_cast<StepGoal>(i);
-  return corruptData("expected logits or sampled, found " + value.dump());
+  return corruptData("expected logits, sampled or greedy, found " + value.dump());
 }
 
 Result<LaunchInfo> readLaunch(const json &object) {

@@ -37,6 +37,9 @@ struct SamplingRow {
 inline constexpr int samplingRowWords = sizeof(SamplingRow) / 4;
 static_assert(samplingRowWords == 10, "the layout is part of an artifact's format");
 
+/// Greedy steps store a word of 64 bits, score and id, for each so many neighbouring ids (best_ids.cuh).
+inline constexpr int bestIdsUnit = 16;
+
 /// Vocabularies that fit: 2^20 weights of 2^40 fit an integer.
 inline constexpr int samplingMaxIds = 1 << 20;
 

@@ -47,6 +47,14 @@ __device__ __forceinline__ unsigned keyOf(float score) {
 }
 __device__ __forceinline__ float scoreOf(unsigned key) { return __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key); }
 
+/// A score and its id in one word: the higher score is the larger, and of equal ones the lower id. 0 is no id.
+__device__ __forceinline__ Mass wordOf(unsigned key, int id) {
+  return Mass(key) << 32 | (0xffffffffu - static_cast<unsigned>(id));
+}
+__device__ __forceinline__ int idOf(Mass word) {
+  return word == 0 ? -1 : static_cast<int>(0xffffffffu - static_cast<unsigned>(word));
+}
+
 /// What is kept: the keys above `key`, and the first `ties` ids of those that equal it.
 struct Cut {
   unsigned key = 1;
@@ -165,11 +173,11 @@ template <int P> struct Block {
   }
 };
 
-/// The largest score's key and its lowest id, in one word that orders them.
+/// The word of the best id.
 template <int P> __device__ Mass best(const Block<P> &block, const float *scores, int count) {
   Mass mine = 0;
   Block<P>::each(scores, count, [&](unsigned key, int id) {
-    const Mass word = Mass(key) << 32 | (0xffffffffu - static_cast<unsigned>(id));
+    const Mass word = wordOf(key, id);
     mine = word > mine ? word : mine;
   });
   return block.largest(mine);
@@ -179,8 +187,7 @@ template <int P> __device__ Mass best(const Block<P> &block, const float *scores
 
 /// The id of the largest score, the lowest one on ties.
 template <int P> __device__ int bestToken(const float *scores, int count, void *shared) {
-  const sampling::Mass word = sampling::best(sampling::Block<P>(shared), scores, count);
-  return word == 0 ? -1 : static_cast<int>(0xffffffffu - static_cast<unsigned>(word));
+  return sampling::idOf(sampling::best(sampling::Block<P>(shared), scores, count));
 }
 
 namespace sampling {

@@ -25,8 +25,6 @@ int64_t idsToChooseFrom(const Manifest &manifest, const GpuExecutorOptions &opti
   return options.sampleableIds > 0 ? std::min(options.sampleableIds, vocab) : vocab;
 }
 
-StepGoal goalOf(const StepInput &input) { return input.sampling.empty() ? StepGoal::Logits : StepGoal::Sampled; }
-
 } // namespace
 
 GpuExecutor::GpuExecutor(const Artifact &artifact, std::unique_ptr<GpuDevice> owned, const GpuExecutorOptions &options)
@@ -88,13 +86,21 @@ Result<StepOutput> GpuExecutor::step(const StepInput &input) {
   FUSEC_RETURN_IF_ERROR(launchStep(input, shape.symbolsOf(input)));
   const size_t rows = input.outputRows.size();
   StepOutput output;
-  if (goalOf(input) == StepGoal::Sampled) {
+  if (!input.sampling.empty()) {
     FUSEC_ASSIGN_OR_RETURN(output.choices, fetch<text::TokenId>(choices, rows));
   } else {
     const size_t count = rows * static_cast<size_t>(artifact.manifest.model.vocabSize);
     FUSEC_ASSIGN_OR_RETURN(output.logits, fetch<float>(logits, count));
   }
   return output;
+}
+
+StepGoal GpuExecutor::goalOf(const StepInput &input, const SymbolValues &sizes) const {
+  if (input.sampling.empty())
+    return StepGoal::Logits;
+  const bool isGreedy =
+      std::ranges::all_of(input.sampling, [](const RowSampling &row) { return row.temperature == 0; });
+  return isGreedy && plan.serves(StepGoal::Greedy, sizes) ? StepGoal::Greedy : StepGoal::Sampled;
 }
 
 Status GpuExecutor::launchStep(const StepInput &input, const SymbolValues &values) {
@@ -114,7 +120,8 @@ Result<bool> GpuExecutor::launchAsGraph(const StepInput &input, const SymbolValu
     reason = choice.reason;
     return false;
   }
-  FUSEC_ASSIGN_OR_RETURN(GraphCache::Found found, graphs.find(goalOf(input), *choice.bucket, plan, *stream));
+  FUSEC_ASSIGN_OR_RETURN(GraphCache::Found found,
+                         graphs.find(goalOf(input, *choice.bucket), *choice.bucket, plan, *stream));
   if (!found.entry->graph) {
     reason = EagerReason::CaptureFailed;
     if (found.isNew)
@@ -134,7 +141,7 @@ Result<bool> GpuExecutor::launchAsGraph(const StepInput &input, const SymbolValu
 }
 
 Status GpuExecutor::launchEagerly(const StepInput &input, const SymbolValues &values) {
-  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> launches, plan.at(values, goalOf(input)));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> launches, plan.at(values, goalOf(input, values)));
   NamedRange range(*device, "step");
   block->fill(input, values, values, artifact.manifest.symbols);
   FUSEC_RETURN_IF_ERROR(block->send(*stream));

@@ -62,6 +62,8 @@ private:
   /// Waits for the step and brings `count` elements over.
   template <class T> Result<std::span<const T>> fetch(const Fetched &output, size_t count);
 
+  /// What a step of these sizes is asked for, by launches that the plan has for them.
+  StepGoal goalOf(const StepInput &input, const SymbolValues &sizes) const;
   Status launchStep(const StepInput &input, const SymbolValues &values);
   /// True when the step was launched as a graph; else `reason` says why not.
   Result<bool> launchAsGraph(const StepInput &input, const SymbolValues &values, EagerReason &reason);

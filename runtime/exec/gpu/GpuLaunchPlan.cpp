@@ -25,6 +25,24 @@ GpuLaunchPlan GpuLaunchPlan::bind(const Manifest &manifest, const GpuKernels &ke
   return plan;
 }
 
+const GpuKernels::Variant *GpuLaunchPlan::variantFor(const Row &row, const SymbolValues &values) {
+  auto variant = std::find_if(row.variants->begin(), row.variants->end(),
+                              [&](const GpuKernels::Variant &v) { return v.info->accepts(values); });
+  return variant == row.variants->end() ? nullptr : &*variant;
+}
+
+bool GpuLaunchPlan::serves(StepGoal goal, const SymbolValues &values) const {
+  bool found = false;
+  for (const Row &row : rows) {
+    if (row.info->goals.empty() || !row.info->serves(goal))
+      continue;
+    if (!variantFor(row, values))
+      return false;
+    found = true;
+  }
+  return found;
+}
+
 Result<std::vector<PlannedLaunch>> GpuLaunchPlan::at(const SymbolValues &values, StepGoal goal) const {
   std::vector<PlannedLaunch> list;
   list.reserve(rows.size());
@@ -32,9 +50,8 @@ Result<std::vector<PlannedLaunch>> GpuLaunchPlan::at(const SymbolValues &values,
     const Row &row = rows[i];
     if (!row.info->serves(goal))
       continue;
-    auto variant = std::find_if(row.variants->begin(), row.variants->end(),
-                                [&](const GpuKernels::Variant &v) { return v.info->accepts(values); });
-    if (variant == row.variants->end())
+    const GpuKernels::Variant *variant = variantFor(row, values);
+    if (!variant)
       continue;
     std::optional<int64_t> programs = variant->info->programs(values);
     if (!programs || *programs > std::numeric_limits<int32_t>::max())

@@ -33,6 +33,10 @@ public:
   static GpuLaunchPlan bind(const Manifest &manifest, const GpuKernels &kernels, std::span<const GpuAddress> addresses,
                             GpuAddress sizes);
 
+  /// Whether every launch that only some steps have, this kind among them, has a kernel for these sizes; false where
+  /// there is no such launch.
+  bool serves(StepGoal goal, const SymbolValues &values) const;
+
   /// Internal error when a grid is larger than a GPU's.
   Result<std::vector<PlannedLaunch>> at(const SymbolValues &values, StepGoal goal) const;
 
@@ -42,6 +46,8 @@ private:
     const std::vector<GpuKernels::Variant> *variants;
     std::vector<uint64_t> parameters;
   };
+  static const GpuKernels::Variant *variantFor(const Row &row, const SymbolValues &values);
+
   std::vector<Row> rows;
 };
 
