@@ -42,12 +42,13 @@ protected:
   TempDirectory folder;
 };
 
-/// Runs of the launch that chooses tokens since the last call.
+/// Runs of the launches that choose tokens since the last call: from logits, or without any.
 int64_t sampledSteps(runtime::Engine &engine) {
+  int64_t runs = 0;
   for (const runtime::LaunchTime &time : engine.takeProfile())
-    if (time.launch == "sample")
-      return time.runs;
-  return 0;
+    if (time.launch == "sample" || time.launch == "best id")
+      runs += time.runs;
+  return runs;
 }
 
 TEST_F(StoriesOnTheVirtualGpu, GreedyIdsFromReplayedGraphs) {
