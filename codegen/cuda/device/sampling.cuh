@@ -145,11 +145,20 @@ template <int P> struct Block {
     return static_cast<int>(result[0]);
   }
 
-  /// f(key, id) for all possible ids, each by one thread.
+  /// f(key, id) for all possible ids, each by one thread. Some loads are asked for before the first is used: what f
+  /// does (atomics) would keep the compiler from it.
   template <class F> static __device__ void each(const float *scores, int count, F f) {
-    for (int id = threadIdx.x; id < count; id += P)
-      if (const unsigned key = keyOf(scores[id]))
-        f(key, id);
+    constexpr int inFlight = 4;
+    for (int first = threadIdx.x; first < count; first += inFlight * P) {
+      unsigned keys[inFlight];
+#pragma unroll
+      for (int i = 0; i < inFlight; ++i)
+        keys[i] = first + i * P < count ? keyOf(scores[first + i * P]) : 0;
+#pragma unroll
+      for (int i = 0; i < inFlight; ++i)
+        if (keys[i])
+          f(keys[i], first + i * P);
+    }
   }
 
   /// The shortest beginning of the sequence whose measures add up to `wanted`, which is at most those of all.
@@ -201,10 +210,12 @@ struct Weighting {
 };
 
 template <int P> __device__ Cut cutTopK(const Block<P> &block, const float *scores, int count, int topK) {
+  if (topK <= 0)
+    return {};
   Mass ids = 0;
   Block<P>::each(scores, count, [&](unsigned, int) { ++ids; });
   ids = block.sum(ids);
-  if (topK <= 0 || static_cast<Mass>(topK) >= ids)
+  if (static_cast<Mass>(topK) >= ids)
     return {};
   return block.cut(scores, count, topK, [](unsigned) { return Mass(1); });
 }

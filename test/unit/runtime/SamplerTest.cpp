@@ -336,6 +336,63 @@ TEST(SamplingParams, NamesTheIllegalValue) {
   EXPECT_TRUE(SamplingParams().validate(10).ok());
 }
 
+//===----------------------------------------------------------------------===//
+// Choosing elsewhere
+//===----------------------------------------------------------------------===//
+
+// A device that is given the row chooses from it; the sampler goes on as if it had chosen itself.
+TEST(Sampler, GoesOnAfterAChoiceOfAnother) {
+  std::mt19937 rng(3);
+  std::normal_distribution<float> normal(0, 2);
+  std::vector<float> logits(50);
+  for (float &logit : logits)
+    logit = normal(rng);
+  for (float temperature : {0.0f, 1.0f}) {
+    SamplingParams params;
+    params.temperature = temperature;
+    params.seed = 9;
+    Sampler own(params, {}, 50), told(params, {}, 50);
+    for (uint64_t draw = 0; draw < 8; ++draw) {
+      const RowSampling row = *told.rowSampling();
+      EXPECT_EQ(row.draw, temperature == 0 ? 0 : draw);
+      EXPECT_EQ(row.seed, 9u);
+      const TokenId id = own.next(logits)->id;
+      EXPECT_EQ(told.accept(id)->id, id);
+    }
+    EXPECT_EQ(told.accept(-1).status().message(), "sampling: no token has a finite logit");
+  }
+}
+
+TEST(Sampler, NeedsTheLogitsForWhatARowDoesNotSay) {
+  auto needs = [](auto change) {
+    SamplingParams params;
+    change(params);
+    return !Sampler(params, {}, 10).rowSampling();
+  };
+  EXPECT_FALSE(needs([](SamplingParams &p) { p.topK = 3, p.topP = 0.5f, p.minP = 0.1f; }));
+  EXPECT_TRUE(needs([](SamplingParams &p) { p.logprobs = 0; }));
+  EXPECT_TRUE(needs([](SamplingParams &p) { p.logitBias[1] = 1; }));
+  EXPECT_TRUE(needs([](SamplingParams &p) { p.repetitionPenalty = 1.1f; }));
+  EXPECT_TRUE(needs([](SamplingParams &p) { p.presencePenalty = 0.1f; }));
+  EXPECT_TRUE(needs([](SamplingParams &p) { p.frequencyPenalty = -0.1f; }));
+}
+
+// The bound is what SamplingMath.h states, and the last unit of a weight.
+TEST(SamplingMath, WeightsAreExponentials) {
+  EXPECT_EQ(samplingWeight(3, 3, 0.7f), samplingOne);
+  EXPECT_EQ(samplingWeight(-0.0f, 0.0f, 1e-38f), samplingOne);
+  EXPECT_EQ(samplingWeight(-3e38f, 3e38f, 1), 0u) << "the difference overflows";
+  EXPECT_EQ(samplingWeight(0, 1, 1e-38f), 0u);
+  SamplingMass last = samplingOne;
+  for (float score = 0; score > -30; score -= 0.00137f) {
+    const SamplingMass weight = samplingWeight(score, 0, 1);
+    const double exact = std::exp(double{score}) * static_cast<double>(samplingOne);
+    EXPECT_NEAR(static_cast<double>(weight), exact, 2e-7 * exact + 1) << score;
+    EXPECT_LE(weight, last);
+    last = weight;
+  }
+}
+
 TEST(SamplingParams, TakesTheModelsDefaults) {
   ModelInfo model;
   model.generation.temperature = 0.6f;
