@@ -45,12 +45,14 @@ KernelEmitter::DotOperand KernelEmitter::dotOperand(Value v) {
   return operand;
 }
 
-/// One row against packed weights that are decoded on the way.
-static bool isStream(DotOp op) {
+/// Packed weights that are decoded on the way.
+static bool readsPanels(DotOp op) {
   auto load = op.getRhs().getDefiningOp<LoadOp>();
-  return load && cast<BufferType>(load.getBuffer().getType()).getLayout() == Layout::Panel &&
-         cast<VectorType>(op.getType()).getDimSize(0) == 1;
+  return load && cast<BufferType>(load.getBuffer().getType()).getLayout() == Layout::Panel;
 }
+
+/// One row against them.
+static bool isStream(DotOp op) { return readsPanels(op) && cast<VectorType>(op.getType()).getDimSize(0) == 1; }
 
 /// Dots right after `op` that can run together with it: the same lhs, operands
 /// known before `op`, and all sums in registers.
@@ -107,7 +109,7 @@ void KernelEmitter::emitDot(DotOp op) {
   int64_t fitting = std::max<int64_t>(1, (level.registers - 1) / (shape.rows + 1));
   int64_t group = isStreamed ? level.decodedAtOnce : std::min(columns, fitting);
   for (DotTask &task : tasks)
-    if (isStreamed && task.rhs.load)
+    if (readsPanels(op) && task.rhs.load)
       emitPrefetch(*task.rhs.load);
   for (int64_t first = 0; first < columns; first += group)
     for (int64_t k = 0; k < lhs.shape.lanes; ++k) {

@@ -4,6 +4,7 @@
 // the rows (m): one that only the left operand has. All others number programs.
 //
 //   direct:  for k: acc = dot(lhs[m, k], rhs[k, n], acc);  epilogue; store
+//   inner:   for m: direct
 //   staged:  for k: scratch[k, n] = rhs[k, n] decoded;  for m: direct on scratch
 //
 // Reductions of the rows that the epilogue needs (a deferred norm) or the row
@@ -122,7 +123,7 @@ private:
     SmallVector<std::pair<Dim, int64_t>> grid;
     for (unsigned d : space.others)
       grid.push_back({space.extents[d], 1});
-    if (space.m && !shape.staged)
+    if (space.m && !walksRows(shape))
       grid.push_back({space.extents[*space.m], shape.rows});
     grid.push_back({space.extents[space.n], shape.lanes});
     tile::KernelOp kernel = createKernel(builder, loc, name, grid, schedule(shape));
@@ -154,11 +155,13 @@ private:
     return success();
   }
 
+  static StringRef formName(const ContractTile &shape) {
+    return shape.staged ? "staged" : shape.inner ? "inner" : shape.slice ? "sliced" : "direct";
+  }
+
   DictionaryAttr schedule(const ContractTile &shape) {
     SmallVector<NamedAttribute> choices = {
-        builder.getNamedAttr("form", builder.getStringAttr(shape.staged  ? "staged"
-                                                           : shape.slice ? "sliced"
-                                                                         : "direct")),
+        builder.getNamedAttr("form", builder.getStringAttr(formName(shape))),
         builder.getNamedAttr("rows", builder.getI64IntegerAttr(shape.rows)),
         builder.getNamedAttr("lanes", builder.getI64IntegerAttr(shape.lanes)),
         builder.getNamedAttr("step", builder.getI64IntegerAttr(shape.step)),
@@ -170,11 +173,25 @@ private:
     return builder.getDictionaryAttr(choices);
   }
 
+  static bool walksRows(const ContractTile &shape) { return shape.staged || shape.inner; }
+
   LogicalResult writeDirect(const ContractTile &shape, ArrayRef<Value> outer, Value n, size_t axes) {
+    auto lane = [&](ContractOp op, Value k) { return loadLaneTile(op, outer, k, n, {shape.step, shape.lanes}); };
+    if (walksRows(shape))
+      return writeRows(shape, outer, n, lane);
     Value m =
         space.m ? Value(tile::OriginOp::create(builder, loc, builder.getIndexType(), axes - 2)) : constantIndex(0);
-    auto lane = [&](ContractOp op, Value k) { return loadLaneTile(op, outer, k, n, {shape.step, shape.lanes}); };
     return writeTile(shape, outer, m, n, lane);
+  }
+
+  /// The tiles of all rows, one after the other.
+  LogicalResult writeRows(const ContractTile &shape, ArrayRef<Value> outer, Value n,
+                          function_ref<Value(ContractOp, Value)> lane) {
+    auto rows = scf::ForOp::create(builder, loc, constantIndex(0), extentOf(builder, loc, space.extents[*space.m]),
+                                   constantIndex(shape.rows));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(rows.getBody());
+    return writeTile(shape, outer, rows.getInductionVar(), n, lane);
   }
 
   LogicalResult writeStaged(const ContractTile &shape, ArrayRef<Value> outer, Value n) {
@@ -187,7 +204,7 @@ private:
     Value zero = constantIndex(0);
     {
       const auto &format = panelFormat(*typeOf(laneOperand(contracts.front())).getStorage());
-      int64_t step = format.bits != 0 ? codeChunk : shape.step;
+      int64_t step = format.bits != 0 ? codeChunk / 4 : shape.step;
       auto loop = scf::ForOp::create(builder, loc, zero, extentOf(builder, loc, summed), constantIndex(step));
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(loop.getBody());
@@ -197,15 +214,11 @@ private:
                               AffineMapAttr::get(plain), Value());
       }
     }
-    auto rows = scf::ForOp::create(builder, loc, zero, extentOf(builder, loc, space.extents[*space.m]),
-                                   constantIndex(shape.rows));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(rows.getBody());
     auto lane = [&](ContractOp op, Value k) -> Value {
       return tile::LoadOp::create(builder, loc, VectorType::get({shape.step, shape.lanes}, builder.getF32Type()),
                                   scratch[op], ValueRange{k, zero}, AffineMapAttr::get(plain), Value());
     };
-    return writeTile(shape, outer, rows.getInductionVar(), n, lane);
+    return writeRows(shape, outer, n, lane);
   }
 
   /// The k loop, the epilogue and the stores of one tile.

@@ -72,14 +72,24 @@ llvm::SmallVector<ContractTile> weightTiles(const TileTarget &target, int64_t co
   bool wide = target.pieces >= 32;
   // Half a code chunk: measured as fast as a whole one or faster, at half the code.
   int64_t direct = stepFor(summed, codeChunk / 2, codeChunk / 2);
-  ContractTile one{1, clampLanes((wide ? 64 : 32) / contractions, lanes), direct, false, 1};
-  int64_t fewLanes = clampLanes(32, lanes);
-  ContractTile few{std::min<int64_t>(4, rowsFor(target, contractions, fewLanes, 4)), fewLanes, direct, false, 8};
-  int64_t manyLanes = clampLanes(wide ? 32 : 16, lanes);
-  ContractTile many{rowsFor(target, contractions, manyLanes, 12), manyLanes, stepFor(summed, 8, 8), true, 0};
-  if (contractions == 2 && wide)
-    many.rows = std::min<int64_t>(many.rows, 6);
-  return {one, few, many};
+  auto shaped = [&](int64_t rows, int64_t width, int64_t limit) {
+    ContractTile tile;
+    tile.lanes = clampLanes(width, lanes);
+    tile.rows = rowsFor(target, contractions, tile.lanes, rows);
+    tile.step = direct;
+    tile.limit = limit;
+    tile.inner = rows > 1;
+    return tile;
+  };
+  ContractTile one = shaped(1, (wide ? 64 : 32) / contractions, 1);
+  ContractTile many = shaped(contractions == 2 && wide ? 6 : 12, wide ? 32 : 16, 0);
+  many.step = stepFor(summed, 8, 8);
+  many.staged = true;
+  if (!wide) // Decoding costs more than the products: once for all rows, as soon as there are some.
+    return {one, shaped(4, 32, 8), many};
+  // A step of a few sequences: decoded for each tile of rows, which beside 8 rows costs an eighth; enough sums to hide
+  // the latency of an addition.
+  return {one, shaped(4, 64 / contractions, 4), shaped(8, 32 / contractions, 64), many};
 }
 
 llvm::SmallVector<ContractTile> gpuWeightTiles(const TileTarget &target, int64_t contractions, const Dim &lanes,

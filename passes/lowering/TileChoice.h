@@ -34,6 +34,8 @@ struct ContractTile {
   int64_t slice = 0;
   bool spread = false; ///< GPU: each part on a warp of its own.
   int64_t threads = 0; ///< GPU: of the block; 0: as many as lanes.
+  /// A program walks all rows, so that weights it has read are in the cache for the next ones.
+  bool inner = false;
 };
 
 /// Lanes for walking a row. Host: the widest of 64, 32, 16 that divides a static extent, else masked 16. GPU: a
