@@ -136,7 +136,7 @@ Result<CompiledKernel> publish(const CudaKernel &kernel, const CudaTarget &targe
 // Choosing tokens
 //===----------------------------------------------------------------------===//
 
-/// The kernel that stores the plan's output, and the place of that among its arguments.
+/// The kernel of the one launch with the plan's output, and the place of that among its arguments.
 struct Head {
   plan::KernelOp kernel;
   unsigned scores = 0;
@@ -144,12 +144,15 @@ struct Head {
 
 std::optional<Head> headOf(mlir::ModuleOp module) {
   std::optional<Head> head;
+  int64_t launches = 0;
   module.walk([&](plan::LaunchOp launch) {
     for (auto [i, buffer] : llvm::enumerate(launch.getBuffers()))
-      if (auto op = buffer.getDefiningOp<plan::BufferOp>(); op && op.getKind() == plan::BufferKind::Output)
+      if (auto op = buffer.getDefiningOp<plan::BufferOp>(); op && op.getKind() == plan::BufferKind::Output) {
         head = {module.lookupSymbol<plan::KernelOp>(launch.getKernel()), static_cast<unsigned>(i)};
+        ++launches;
+      }
   });
-  return head && head->kernel ? head : std::nullopt;
+  return launches == 1 && head->kernel ? head : std::nullopt;
 }
 
 /// A variant of the head that finds the best ids, before it is compiled.

@@ -20,6 +20,15 @@ bool KernelPrinter::isScores(Value buffer) {
   return options.scores && buffer == kernel.getBody().getArgument(*options.scores);
 }
 
+void KernelPrinter::checkScores() {
+  if (!options.scores)
+    return;
+  Value scores = kernel.getBody().getArgument(*options.scores);
+  bool isStoredOnly = !scores.use_empty() && llvm::all_of(scores.getUsers(), llvm::IsaPred<StoreOp>);
+  if (!isStoredOnly)
+    fail(kernel, "scores are stored, and only stored");
+}
+
 /// True for a tile of whole units of ids that all threads store, from a product of few tokens.
 bool KernelPrinter::isFoldable(StoreOp op) {
   auto tile = dyn_cast<VectorType>(op.getValue().getType());

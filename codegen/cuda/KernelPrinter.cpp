@@ -57,6 +57,7 @@ Result<CudaKernelText> KernelPrinter::print() {
     for (StringRef word : {"query", "start", "stage", "fetch", "compute"})
       usedNames[word] = 1;
   nameBuffers();
+  checkScores();
   findAxes();
   emitBlock(kernel.getBody().front());
   if (!status.ok())

@@ -179,6 +179,7 @@ private:
   // Scores.
   bool isScores(mlir::Value buffer);
   bool isFoldable(tile::StoreOp op);
+  void checkScores();
   void emitBest(tile::StoreOp op);
   std::string entry() { return kernel.getSymName().str() + (options.scores ? "_best" : ""); }
 

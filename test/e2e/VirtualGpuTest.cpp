@@ -17,29 +17,33 @@ namespace {
 
 class StoriesOnTheVirtualGpu : public testing::Test {
 protected:
-  /// Compiles the model; false where that is not possible, with the reason.
-  static bool compile(const fs::path &output, std::string &reason) {
-    CompileOptions compile;
-    compile.model = storiesGguf();
-    compile.output = output;
-    compile.target = "cuda:sm_80";
-    Result<fs::path> artifact = compileModel(compile);
-    const bool lacksNvrtc = !artifact && artifact.status().message().find("NVRTC") != std::string::npos;
-    EXPECT_TRUE(artifact || lacksNvrtc) << artifact.status().message();
-    reason = artifact ? "" : artifact.status().message();
-    return static_cast<bool>(artifact);
+  /// The compiled model, made on first use; the error where that is not possible.
+  static const Result<fs::path> &artifact() {
+    static const TempDirectory folder;
+    static const Result<fs::path> made = [] {
+      CompileOptions compile;
+      compile.model = storiesGguf();
+      compile.output = folder.path() / "stories";
+      compile.target = "cuda:sm_80";
+      return compileModel(compile);
+    }();
+    return made;
   }
-  static std::unique_ptr<runtime::Engine> open(const fs::path &artifact) {
+  void SetUp() override {
+    FUSEC_NEEDS(storiesGguf());
+    if (!artifact() && artifact().status().message().find("NVRTC") != std::string::npos)
+      GTEST_SKIP() << artifact().status().message();
+    ASSERT_TRUE(artifact()) << artifact().status().message();
+  }
+  static std::unique_ptr<runtime::Engine> open() {
     runtime::EngineOptions options;
-    options.artifact = artifact;
+    options.artifact = *artifact();
     options.device = "virtual";
     options.contextTokens = 320;
     auto engine = runtime::Engine::create(options);
     EXPECT_TRUE(engine) << engine.status().message();
     return engine ? std::move(*engine) : nullptr;
   }
-
-  TempDirectory folder;
 };
 
 /// Runs of the launches that choose tokens since the last call: from logits, or without any.
@@ -52,11 +56,7 @@ int64_t sampledSteps(runtime::Engine &engine) {
 }
 
 TEST_F(StoriesOnTheVirtualGpu, GreedyIdsFromReplayedGraphs) {
-  FUSEC_NEEDS(storiesGguf());
-  std::string reason;
-  if (!compile(folder.path() / "stories", reason))
-    GTEST_SKIP() << reason;
-  auto engine = open(folder.path() / "stories");
+  auto engine = open();
   ASSERT_TRUE(engine);
   const auto expected = readJson(storiesGguf().parent_path() / "expected_greedy.json");
   EXPECT_EQ(greedy(*engine, {1}, 256), expected["ids"].get<std::vector<runtime::TokenId>>());
@@ -67,11 +67,7 @@ TEST_F(StoriesOnTheVirtualGpu, GreedyIdsFromReplayedGraphs) {
 
 // Log-probabilities take the logits to the host, where the sampler draws the same tokens from them.
 TEST_F(StoriesOnTheVirtualGpu, DrawsOnTheDeviceWhatTheHostDraws) {
-  FUSEC_NEEDS(storiesGguf());
-  std::string reason;
-  if (!compile(folder.path() / "stories", reason))
-    GTEST_SKIP() << reason;
-  auto engine = open(folder.path() / "stories");
+  auto engine = open();
   ASSERT_TRUE(engine);
   struct Case {
     float temperature;

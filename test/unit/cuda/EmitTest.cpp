@@ -12,6 +12,8 @@
 
 #include "mlir/Parser/Parser.h"
 
+#include <gmock/gmock.h>
+
 #include <cctype>
 
 using namespace fusec;
@@ -68,6 +70,29 @@ TEST_P(EmitText, IsThatOfTheFile) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EmitText, testing::Values("norm", "gemv", "append", "attention", "product"),
                          [](const auto &param) { return std::string(param.param); });
+
+// The same product, for steps that want the best id of each row: texts/product_best.cu.
+TEST(EmitBest, FoldsWhatWouldBeStored) {
+  CudaEmitOptions best = options();
+  best.scores = 4;
+  Result<CudaKernelText> kernel = emit(readFixture("texts/product.mlir"), best);
+  ASSERT_TRUE(kernel) << kernel.status().message();
+  if (std::getenv("FUSEC_UPDATE_TEXTS"))
+    std::ofstream(std::string(FUSEC_SOURCE_DIR) + "/test/unit/cuda/texts/product_best.cu") << kernel->text;
+  EXPECT_EQ(kernel->text, readFixture("texts/product_best.cu"));
+  EXPECT_EQ(kernel->entry, "gate_up_best");
+}
+
+TEST(EmitBest, IsForProductsOfFewTokens) {
+  auto message = [](const char *name, unsigned scores) {
+    CudaEmitOptions best = options();
+    best.scores = scores;
+    Result<CudaKernelText> kernel = emit(readFixture(std::string("texts/") + name + ".mlir"), best);
+    return kernel ? std::string("emitted") : kernel.status().message();
+  };
+  EXPECT_THAT(message("norm", 2), testing::HasSubstr("behind a product of few tokens only"));
+  EXPECT_THAT(message("product", 0), testing::HasSubstr("scores are stored, and only stored"));
+}
 
 TEST(Emit, SaysWhatALaunchNeeds) {
   Result<CudaKernelText> norm = emit(readFixture("texts/norm.mlir"));

@@ -57,8 +57,9 @@ class SamplingProgram {
 public:
   explicit SamplingProgram(const codegen::Nvrtc &nvrtc) : program(nvrtc, "sm_80", "sampling.cu", {}) {}
 
-  /// The chosen id of each row.
+  /// The chosen id of each row; the warps' order is another one each time.
   std::vector<int32_t> choose(uint64_t scores, int64_t count, const std::vector<SamplingRow> &parameters) {
+    program.setSeed(++launches);
     const uint64_t chosen = program.put(std::vector<int32_t>(rows, -2));
     Status status =
         program.launch("sample", {.grid = rows + 1, .threads = 256},
@@ -68,6 +69,7 @@ public:
   }
 
   MmaProgram program;
+  uint64_t launches = 0;
 };
 
 TEST(Sampling, ChoosesWhatTheHostDoes) {
