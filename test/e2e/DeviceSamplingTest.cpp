@@ -33,6 +33,7 @@ constexpr int64_t maxRows = 40;
 /// A model of test/golden/e2e.
 struct Model {
   const char *file, *name;
+  bool findsBest = true; ///< Its head for few rows has a form that finds the best ids; else logits are stored.
 };
 
 struct Compiled {
@@ -160,7 +161,7 @@ TEST_P(DeviceSampling, GivesTheSamplersIds) {
     const Step step(3, vocab);
     std::vector<SamplingParams> rows(3, SamplingParams::greedy());
     expectSame(**executor, step, rows, vocab, ids);
-    EXPECT_EQ(runsOf(**executor, "best id"), 1);
+    EXPECT_EQ(runsOf(**executor, GetParam().findsBest ? "best id" : "sample"), 1);
     rows[1].temperature = 1;
     expectSame(**executor, step, rows, vocab, ids);
     EXPECT_EQ(runsOf(**executor, "sample"), 1);
@@ -171,7 +172,7 @@ TEST_P(DeviceSampling, GivesTheSamplersIds) {
 std::vector<Model> models() {
   std::vector<Model> list = {{"tiny.json", "odd"}, {"storage.json", "Q4_1"}};
   if (std::getenv("FUSEC_FULL"))
-    for (const Model &model : {Model{"tiny.json", "window-1"},
+    for (const Model &model : {Model{"tiny.json", "window-1", false},
                                {"tiny.json", "qwen2-llama3-rope"},
                                {"storage.json", "F16"},
                                {"storage.json", "BF16"},
