@@ -126,4 +126,33 @@ TEST(Sampling, FollowsAStreamOfDraws) {
   }
 }
 
+// By tiles that leave one word or several, over memory that holds something else.
+TEST(BestIds, AreTheHosts) {
+  FUSEC_REQUIRE_NVRTC(nvrtc);
+  for (int64_t lanes : {16, 48}) {
+    MmaProgram program(*nvrtc, "sm_80", "best_ids.cu", {"-DLANES=" + std::to_string(lanes)});
+    if (HasFailure())
+      return;
+    for (int64_t count : {1, 17, 96, 333}) {
+      program.setSeed(count);
+      const std::vector<float> scores = scoresOf(count, 11);
+      const int64_t perRow = ceilDiv(count, 16), ids = count % 2 ? (count + 1) / 2 : count;
+      const std::vector<SamplingRow> parameters(rows, {0, 0, 0, 0, 1, 0, int(ids), 0});
+      const uint64_t words = program.put(std::vector<uint64_t>(rows * perRow, ~uint64_t{0})),
+                     chosen = program.put(std::vector<int32_t>(rows, -2)),
+                     sizes = program.put(std::vector<int64_t>{rows, count});
+      Status status = program.launch("fold", {.grid = ceilDiv(rows, 8) * ceilDiv(count, lanes), .threads = 96},
+                                     {program.put(scores), program.put(parameters), words, sizes});
+      ASSERT_TRUE(status.ok()) << status.message();
+      status = program.launch("merge", {.grid = rows, .threads = 64}, {words, chosen, sizes});
+      ASSERT_TRUE(status.ok()) << status.message();
+      const std::vector<int32_t> found = program.get<int32_t>(chosen, rows);
+      for (int64_t r = 0; r < rows; ++r) {
+        auto expected = Sampler(SamplingParams::greedy(), {}, ids).next(std::span(scores).subspan(r * count, count));
+        EXPECT_EQ(found[r], expected ? expected->id : -1) << "row " << r << " of " << count << ", lanes " << lanes;
+      }
+    }
+  }
+}
+
 } // namespace
