@@ -18,9 +18,23 @@ constexpr int64_t q4_1Bytes = 1536 / 16 * 576 / 32 * 320, q6_kBytes = 1536 / 16 
                   q4_kBytes = 1536 / 16 * 512 / 256 * 2368;
 constexpr int64_t pagesOf = 2, tilePages = 1474560;
 
+const std::vector<int64_t> tileSizes = {tokens, 1, 2, 1, 128, 1};
+const std::vector<FixtureArgument> tileArguments = {{0, Fill::Bytes, {0, tokens}},
+                                                    {0, Fill::Bytes, {66, 67, 68, 69}},
+                                                    {tokens * 960 * 4, Fill::Floats},
+                                                    {tokens * 32 * 4, Fill::Floats},
+                                                    {tokens * 32 * 4, Fill::Floats},
+                                                    {0, Fill::Bytes, {0, 0, 0, 0}},
+                                                    {pagesOf * tilePages, Fill::Halves},
+                                                    {0, Fill::Bytes, {1, 0}},
+                                                    {pagesOf * tilePages, Fill::Halves},
+                                                    {tokens * 576 * 4, Fill::Nan},
+                                                    {16, Fill::Nan}};
+
 const Fixture fixtures[] = {
     {"norm.cu",
      "norm_rows",
+     "sm_80",
      tokens + 1,
      64,
      512,
@@ -28,6 +42,7 @@ const Fixture fixtures[] = {
      {{tokens * 576 * 4, Fill::Floats}, {576 * 4, Fill::Floats}, {tokens * 576 * 4, Fill::Nan}}},
     {"gemv.cu",
      "gated",
+     "sm_80",
      49,
      32,
      0,
@@ -38,6 +53,7 @@ const Fixture fixtures[] = {
       {tokens * 1536 * 4, Fill::Nan}}},
     {"append.cu",
      "append",
+     "sm_80",
      tokens * 3 + 1,
      64,
      0,
@@ -52,6 +68,7 @@ const Fixture fixtures[] = {
       {pagesOf * 24576, Fill::Zeros}}},
     {"product.cu",
      "gate_up",
+     "sm_80",
      97,
      128,
      13344,
@@ -61,23 +78,8 @@ const Fixture fixtures[] = {
       {q4_kBytes, Fill::Halves},
       {q4_kBytes, Fill::Halves},
       {tokens * 1536 * 4, Fill::Nan}}},
-    {"attention_tile.sm_80.cu",
-     "attention_tile",
-     4,
-     128,
-     49664,
-     {tokens, 1, 2, 1, 128, 1},
-     {{0, Fill::Bytes, {0, tokens}},
-      {0, Fill::Bytes, {66, 67, 68, 69}},
-      {tokens * 960 * 4, Fill::Floats},
-      {tokens * 32 * 4, Fill::Floats},
-      {tokens * 32 * 4, Fill::Floats},
-      {0, Fill::Bytes, {0, 0, 0, 0}},
-      {pagesOf * tilePages, Fill::Halves},
-      {0, Fill::Bytes, {1, 0}},
-      {pagesOf * tilePages, Fill::Halves},
-      {tokens * 576 * 4, Fill::Nan},
-      {16, Fill::Nan}}},
+    {"attention_tile.sm_80.cu", "attention_tile", "sm_80", 4, 128, 49664, tileSizes, tileArguments},
+    {"attention_tile.sm_90a.cu", "attention_tile", "sm_90a", 4, 128, 49664, tileSizes, tileArguments},
 };
 
 /// Random in [-1, 1), the same on every machine; halves are small as bf16 and as scales of weights too.
@@ -119,8 +121,9 @@ std::string textOf(const Fixture &fixture) {
 FixtureRun::FixtureRun(const Fixture &fixture) : fixture(fixture) {}
 
 Status FixtureRun::launch(const std::string &text, std::span<const codegen::CudaHeader> headers, uint64_t seed) {
-  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<HostCudaKernels> kernels,
-                         HostCudaKernels::create({.text = text, .entries = {fixture.entry}, .headers = headers}));
+  FUSEC_ASSIGN_OR_RETURN(
+      std::unique_ptr<HostCudaKernels> kernels,
+      HostCudaKernels::create({.name = fixture.entry, .text = text, .headers = headers, .target = fixture.target}));
   buffers.clear();
   HostCudaLaunch launch{.grid = fixture.grid, .threads = fixture.threads, .sharedBytes = fixture.sharedBytes};
   launch.seed = seed;

@@ -21,13 +21,13 @@ struct FixtureArgument {
 };
 
 struct Fixture {
-  const char *file, *entry;
+  const char *file, *entry, *target;
   unsigned grid, threads, sharedBytes;
   std::vector<int64_t> sizes;
   std::vector<FixtureArgument> arguments;
 };
 
-/// By file name: a norm, packed products, an append, products on tensor cores, attention on tensor cores.
+/// By file name: a norm, packed products, an append; products, and attention for two targets, on tensor cores.
 const Fixture &fixtureOf(const std::string &file);
 std::string textOf(const Fixture &fixture);
 

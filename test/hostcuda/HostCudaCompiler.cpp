@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <unistd.h>
 
 namespace fusec::hostcuda {
@@ -17,19 +18,23 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Compiler and flags of every kernel. -O1 costs less than what it saves when running, and keeps lines meaningful.
-const char *const flags =
-    " -x c++ -std=c++20 -fPIC -shared -fuse-ld=lld -fvisibility=hidden -fno-exceptions -fno-rtti -D__CUDA_ARCH__=800"
-    // Arithmetic as NVRTC is told to do it.
-    " -ffp-contract=off -fno-math-errno"
-    // A kernel has a parameter for every argument of its plan, read or not.
-    " -Wall -Wextra -Werror -Wno-unused-parameter"
-    " -fsanitize=undefined,local-bounds,float-cast-overflow"
-    // Every access calls the runtime; its functions stand in for ThreadSanitizer's.
-    " -fsanitize=thread -mllvm -tsan-instrument-func-entry-exit=0"
-    // What is read before it is written is NaN, or a pointer that faults.
-    " -ftrivial-auto-var-init=pattern -include cuda_environment.h";
+const char *const flags = " -x c++ -std=c++20 -fPIC -shared -fuse-ld=lld -fvisibility=hidden -fno-exceptions -fno-rtti"
+                          // Arithmetic as NVRTC is told to do it.
+                          " -ffp-contract=off -fno-math-errno"
+                          // A kernel has a parameter for every argument of its plan, read or not.
+                          " -Wall -Wextra -Werror -Wno-unused-parameter"
+                          " -fsanitize=undefined,local-bounds,float-cast-overflow"
+                          // Every access calls the runtime; its functions stand in for ThreadSanitizer's.
+                          " -fsanitize=thread -mllvm -tsan-instrument-func-entry-exit=0"
+                          // What is read before it is written is NaN, or a pointer that faults.
+                          " -ftrivial-auto-var-init=pattern -include cuda_environment.h";
 
 std::string optimisation() { return std::getenv("FUSEC_HOSTCUDA_DEBUG") ? " -O0 -g" : " -O1 -gline-tables-only"; }
+
+/// What NVRTC defines for a target.
+std::string macrosOf(const std::string &target) {
+  return target == "sm_90a" ? " -D__CUDA_ARCH__=900 -D__CUDA_ARCH_FEAT_SM90_ALL" : " -D__CUDA_ARCH__=800";
+}
 
 std::string readFile(const fs::path &path) {
   std::ifstream file(path, std::ios::binary);
@@ -68,15 +73,22 @@ Result<fs::path> folderOf(const std::map<std::string, std::string> &headers) {
   return folder;
 }
 
-/// The text as it is compiled: the runtime has the dynamic shared memory, and launches find the entries.
-std::string hostText(const HostCudaInput &input) {
-  std::string text = input.text;
+/// The text as it is compiled: the runtime has the dynamic shared memory, and launches find the kernels. No line moves.
+std::string hostText(std::string text) {
   const std::string dynamic = "extern __shared__";
   for (size_t at = text.find(dynamic); at != std::string::npos; at = text.find(dynamic, at + 1))
     text.replace(at, dynamic.size(), "extern __dynamic__");
-  for (const std::string &entry : input.entries)
-    text += "FUSEC_HOST_ENTRY(" + entry + ")\n";
-  return text;
+  static const std::regex kernel(R"(__global__\s+void\s+(?:__launch_bounds__\(.*\)\s+)?(\w+)\()");
+  std::string result;
+  std::smatch match;
+  while (std::regex_search(text, match, kernel)) {
+    const size_t signature = static_cast<size_t>(match.position() + match.length()), end = text.find("\n}", signature);
+    if (end == std::string::npos)
+      break;
+    result += text.substr(0, end + 2) + " FUSEC_HOST_ENTRY(" + match[1].str() + ")";
+    text.erase(0, end + 2);
+  }
+  return result + text;
 }
 
 /// The first lines of a compiler's log, which name files in the cache, by file names alone.
@@ -103,16 +115,17 @@ std::string whyNoHostCuda() {
 Result<fs::path> compileHostCuda(const HostCudaInput &input) {
   if (std::string why = whyNoHostCuda(); !why.empty())
     return unsupported(why);
+  if (input.target != "sm_80" && input.target != "sm_90a")
+    return unsupported("the host front end has sm_80 and sm_90a, not " + input.target);
   FUSEC_ASSIGN_OR_RETURN(fs::path headers, folderOf(headersOf(input.headers)));
-  std::string options = flags + optimisation() + " -I" + quoted(headers);
+  std::string options = flags + optimisation() + macrosOf(input.target) + " -I" + quoted(headers);
   for (const std::string &definition : input.definitions)
     options += " " + quoted(definition);
   static const std::string runtimeDigest = digestText(readFile(FUSEC_HOSTCUDA_RUNTIME));
-  const std::string text = hostText(input);
-  const std::string name = input.entries.empty() ? "text" : input.entries[0];
+  const std::string text = hostText(input.text);
   const fs::path folder =
-      fs::path(FUSEC_HOSTCUDA_CACHE) / (name + "-" + digestText(options + "|" + runtimeDigest + "|" + text));
-  const fs::path source = folder / (name + ".cu"), library = folder / "kernel.so";
+      fs::path(FUSEC_HOSTCUDA_CACHE) / (input.name + "-" + digestText(options + "|" + runtimeDigest + "|" + text));
+  const fs::path source = folder / (input.name + ".cu"), library = folder / "kernel.so";
   if (fs::exists(library))
     return library;
   fs::create_directories(folder);
@@ -126,7 +139,7 @@ Result<fs::path> compileHostCuda(const HostCudaInput &input) {
   const std::string messages = readFile(log);
   fs::remove(log);
   if (code != 0 || !messages.empty())
-    return invalidArgument("kernel '" + name + "' as host C++: " + firstMessages(messages));
+    return invalidArgument("kernel '" + input.name + "' as host C++: " + firstMessages(messages));
   fs::rename(unfinished, library);
   return library;
 }

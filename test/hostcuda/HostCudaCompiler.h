@@ -5,7 +5,7 @@
 // are replaced by those of the same name in ./device; one that has no such form
 // is refused by name when a kernel includes it.
 //
-//   auto library = compileHostCuda({.text = source.text, .entries = {"norm_kernel"}});   // a path
+//   auto library = compileHostCuda({.name = source.entry, .text = source.text});   // a path
 //
 // Results are kept by content under FUSEC_HOSTCUDA_CACHE, with the sources that a
 // debugger shows. FUSEC_HOSTCUDA_DEBUG in the environment: without optimisation.
@@ -23,10 +23,11 @@
 namespace fusec::hostcuda {
 
 struct HostCudaInput {
-  std::string text;
-  std::vector<std::string> entries;          ///< Kernels of the text; the first names the file.
+  std::string name;                          ///< Of the file that messages and debuggers show, without ".cu".
+  std::string text;                          ///< Any number of kernels.
   std::vector<std::string> definitions = {}; ///< "-DNAME=value".
   std::span<const codegen::CudaHeader> headers = codegen::deviceLibrary();
+  std::string target = "sm_80"; ///< Or "sm_90a".
 };
 
 /// The library's file. InvalidArgument with the compiler's first messages when it has any, warnings too. Not for

@@ -1,6 +1,6 @@
 //===- HostCudaKernel.h - a compiled text whose kernels run on the host -----------===//
 //
-//   auto kernels = HostCudaKernels::create({.text = text, .entries = {"norm_kernel"}});
+//   auto kernels = HostCudaKernels::create({.name = "norm_kernel", .text = text});
 //   Status status = kernels->launch("norm_kernel", {.grid = 9, .threads = 64, .sharedBytes = 256,
 //                                                   .parameters = {x.address, y.address}, .memory = {x, y}});
 //
@@ -32,7 +32,7 @@ public:
   HostCudaKernels(const HostCudaKernels &) = delete;
   HostCudaKernels &operator=(const HostCudaKernels &) = delete;
 
-  /// Internal with the fault; NotFound for a kernel that was not among the entries.
+  /// Internal with the fault; NotFound for a kernel that the text does not have.
   Status launch(const std::string &entry, const HostCudaLaunch &launch);
 
 private:

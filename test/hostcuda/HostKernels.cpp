@@ -23,7 +23,8 @@ using hostcuda::HostCudaKernels;
 class HostKernels : public RunnableKernels {
 public:
   Status emit(mlir::ModuleOp kernelModule, std::string_view level, CudaEmitOptions options) {
-    FUSEC_ASSIGN_OR_RETURN(const CudaTarget *target, cudaTargetByName(level));
+    FUSEC_ASSIGN_OR_RETURN(target, cudaTargetByName(level));
+    options.hasWarpgroupProducts = target->has(CudaFeature::Wgmma);
     options.sharedBytesPerBlock = target->sharedPerBlock;
     for (auto kernel : kernelModule.getOps<tile::KernelOp>()) {
       // Tests call kernels what C calls its functions, "norm".
@@ -71,15 +72,18 @@ public:
 
 private:
   /// Loaded once per process: many tests have the same kernels.
-  static Result<HostCudaKernels *> load(const CudaKernelText &source) {
+  Result<HostCudaKernels *> load(const CudaKernelText &source) const {
     static std::map<std::string, std::unique_ptr<HostCudaKernels>> known;
-    std::unique_ptr<HostCudaKernels> &kernels = known[source.text];
+    std::unique_ptr<HostCudaKernels> &kernels = known[std::string(target->name) + source.text];
     if (!kernels) {
-      FUSEC_ASSIGN_OR_RETURN(kernels, HostCudaKernels::create({.text = source.text, .entries = {source.entry}}));
+      FUSEC_ASSIGN_OR_RETURN(
+          kernels,
+          HostCudaKernels::create({.name = source.entry, .text = source.text, .target = std::string(target->name)}));
     }
     return kernels.get();
   }
 
+  const CudaTarget *target = nullptr;
   std::map<std::string, CudaKernelText> sources;
   static inline uint64_t launches = 0;
 };

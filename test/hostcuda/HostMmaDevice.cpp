@@ -9,28 +9,20 @@
 
 #include <cstring>
 #include <list>
-#include <regex>
 
 namespace fusec::test {
 
 namespace {
 
-/// The kernels of a text.
-std::vector<std::string> entriesOf(const std::string &text) {
-  static const std::regex entry(R"(__launch_bounds__\([^)]*\)\s+(\w+)\()");
-  std::vector<std::string> names;
-  for (std::sregex_iterator it(text.begin(), text.end(), entry), end; it != end; ++it)
-    names.push_back((*it)[1]);
-  return names;
-}
-
 class HostMmaDevice : public MmaDevice {
 public:
   Status load(const Source &source) {
-    FUSEC_ASSIGN_OR_RETURN(kernels, hostcuda::HostCudaKernels::create({.text = source.text,
-                                                                       .entries = entriesOf(source.text),
-                                                                       .definitions = source.definitions,
-                                                                       .headers = source.headers}));
+    FUSEC_ASSIGN_OR_RETURN(kernels,
+                           hostcuda::HostCudaKernels::create({.name = source.name.substr(0, source.name.find('.')),
+                                                              .text = source.text,
+                                                              .definitions = source.definitions,
+                                                              .headers = source.headers,
+                                                              .target = source.target}));
     return {};
   }
   Result<uint64_t> put(const void *from, int64_t bytes) override {

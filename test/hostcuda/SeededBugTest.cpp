@@ -26,7 +26,9 @@ constexpr Kind warning{"compiler warning", "[-Werror"}, shift{"shift out of rang
     outOfBounds{"outside shared or device memory", "access out of bounds"},
     uninitialised{"uninitialised shared memory", "uninitialised read"}, lanes{"lanes or threads missing", "deadlock"},
     divergent{"lanes or threads missing", "divergent warp instruction"},
-    inFlight{"copy nobody waited for", "uninitialised read"}, values{"uninitialised register (by its value)", ""};
+    inFlight{"copy nobody waited for", "uninitialised read"},
+    productInFlight{"wgmma nobody waited for", "exit with products in flight"},
+    values{"uninitialised register (by its value)", ""};
 
 struct Bug {
   const char *name, *fixture;
@@ -83,6 +85,11 @@ const Bug bugs[] = {
     {"NoWait", "attention_tile.sm_80.cu", "shared_tile.cuh", "    waitAsync<Stages - 1>();", "", inFlight},
     {"WaitForTooFew", "attention_tile.sm_80.cu", "shared_tile.cuh", "    waitAsync<Stages - 1>();",
      "    waitAsync<Stages>();", inFlight, false},
+    // wgmma and its operands.
+    {"NoWaitForProducts", "attention_tile.sm_90a.cu", "mma_rows_warpgroup.cuh", "  wgmmaWait<pending>();", "",
+     productInFlight},
+    {"NextSlabTooFar", "attention_tile.sm_90a.cu", "mma_rows_warpgroup.cuh", "slabBytes, 1024, true",
+     "slabBytes, 2048, true", uninitialised, false},
     // Registers that nobody wrote hold NaN.
     {"NeverWritten", "norm.cu", nullptr, "const float scale = 1.0f / sqrtf(total / 576.0f + 1e-05f);",
      "float scale; if (total < 0) scale = 1.0f / sqrtf(total / 576.0f + 1e-05f);", values},
@@ -119,7 +126,8 @@ protected:
 
 /// The texts as they are: no warning, no fault, whichever way threads take turns, and the same bits.
 TEST_F(SeededBugs, NoneInTheTexts) {
-  for (const char *file : {"norm.cu", "gemv.cu", "append.cu", "product.cu", "attention_tile.sm_80.cu"}) {
+  for (const char *file :
+       {"norm.cu", "gemv.cu", "append.cu", "product.cu", "attention_tile.sm_80.cu", "attention_tile.sm_90a.cu"}) {
     SCOPED_TRACE(file);
     const Fixture &fixture = fixtureOf(file);
     FixtureRun upwards(fixture), downwards(fixture);
@@ -129,6 +137,14 @@ TEST_F(SeededBugs, NoneInTheTexts) {
     EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(upwards.memory(), downwards.memory());
   }
+}
+
+/// What mma and wgmma have in common: products of one step are added one after the other, in both.
+TEST_F(SeededBugs, BothTargetsGiveTheSameBits) {
+  FixtureRun mma(fixtureOf("attention_tile.sm_80.cu")), wgmma(fixtureOf("attention_tile.sm_90a.cu"));
+  ASSERT_TRUE(mma.launch(textOf(fixtureOf("attention_tile.sm_80.cu")), codegen::deviceLibrary()).ok());
+  ASSERT_TRUE(wgmma.launch(textOf(fixtureOf("attention_tile.sm_90a.cu")), codegen::deviceLibrary()).ok());
+  EXPECT_EQ(mma.memory(), wgmma.memory());
 }
 
 TEST_F(SeededBugs, AreFound) {

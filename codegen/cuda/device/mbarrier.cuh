@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cp_async.cuh"
+#include "ptx_mbarrier.cuh"
 
 namespace fusec {
 
@@ -19,38 +20,14 @@ struct Mbarrier {
   unsigned address; ///< Of 8 bytes, 8-byte aligned, in shared memory.
 
   /// By one thread; others may use it after fenceMbarrierInit() and a barrier of the block.
-  __device__ __forceinline__ void init(int arrivals) const {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address), "r"(arrivals) : "memory");
-  }
+  __device__ __forceinline__ void init(int arrivals) const { ptx::initBarrier(address, arrivals); }
   /// Release: what this thread wrote is visible to who waits.
-  __device__ __forceinline__ void arrive() const {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address) : "memory");
-  }
+  __device__ __forceinline__ void arrive() const { ptx::arrive(address); }
   /// Arrives and announces bytes that copies will deliver in this phase.
-  __device__ __forceinline__ void arriveExpecting(int bytes) const {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address), "r"(bytes) : "memory");
-  }
+  __device__ __forceinline__ void arriveExpecting(int bytes) const { ptx::arriveExpecting(address, bytes); }
   /// Until the phase of this parity is complete. Acquire.
-  __device__ __forceinline__ void wait(int parity) const {
-    asm volatile("{\n .reg .pred done;\n"
-                 "again:\n mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 " @!done bra again;\n}" ::"r"(address),
-                 "r"(parity)
-                 : "memory");
-  }
+  __device__ __forceinline__ void wait(int parity) const { ptx::waitForPhase(address, parity); }
 };
-
-/// Makes fresh mbarriers known to the asynchronous copies.
-__device__ __forceinline__ void fenceMbarrierInit() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-/// True in one lane of a converged warp.
-__device__ __forceinline__ bool electLane() {
-  unsigned elected;
-  asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(elected));
-  return elected != 0;
-}
 
 /// Position in a ring of Stages stages and the parity of its round.
 template <int Stages> struct RingPosition {

@@ -91,9 +91,9 @@ template <int Tokens, int SliceColumns, int Count, class Weight> struct TokenCon
   TokenRing<Tokens> ring;
   const Weights<Count, Weight> &weights;
   int block;
-  typename Weight::Raw raw[2][Count];
-  WeightFragment a[2][Count];
-  Sums total{}, part;
+  typename Weight::Raw raw[2][Count] = {};
+  WeightFragment a[2][Count] = {};
+  Sums total{}, part{};
   bool keep = false; ///< The slice has begun.
 
   __device__ __forceinline__ void load(int slot, int chunk) {

@@ -24,7 +24,7 @@
 /// Once per kernel, after its text: how a launch reaches it.
 #define FUSEC_HOST_ENTRY(entry)                                                                                        \
   extern "C" __attribute__((visibility("default"))) void fusecCall_##entry(const unsigned long long *parameters);      \
-  void fusecCall_##entry(const unsigned long long *parameters) { hostcuda::invoke(&entry, parameters); }
+  void fusecCall_##entry(const unsigned long long *parameters) { hostcuda::invoke(&::entry, parameters); }
 
 #define threadIdx (::hostcuda::threadIndex())
 #define blockIdx (::hostcuda::blockIndex())
@@ -117,5 +117,6 @@ FUSEC_OF_TWO(pow)
 FUSEC_OF_TWO(copysign)
 #undef FUSEC_OF_TWO
 }
+inline float rsqrtf(float value) { return 1.0f / sqrtf(value); }
 inline int abs(int value) { return value < 0 ? -value : value; }
 inline long long abs(long long value) { return value < 0 ? -value : value; }

@@ -52,6 +52,27 @@ void loadMatrices(unsigned (&r)[4], unsigned rowAddress, bool isTransposed);
 unsigned transposeMatrix(unsigned pair);
 enum class Operands { Bfloats, Halves };
 void multiply(float *c, const unsigned (&a)[4], const unsigned (&b)[2], Operands type);
+
+// sm_90. Barriers are known by their address; copies to one are done when somebody waits for it.
+void initBarrier(unsigned address, int arrivals);
+void arrive(unsigned address, int announcedBytes);
+void waitForPhase(unsigned address, int parity);
+void copyBulk(unsigned shared, const void *global, int bytes, unsigned barrier);
+
+/// A warp's rows of a wgmma: d[16 x columns] = a[16 x 16] b[16 x columns] + (keep ? d : 0), done at the wait.
+struct WarpgroupProduct {
+  float *d;
+  const unsigned *a;
+  unsigned long long b; ///< A matrix descriptor.
+  int columns;
+  bool isColumnMajor; ///< The columns of b lie side by side ("N-major").
+  bool keep;
+  Operands type;
+};
+void startProduct(WarpgroupProduct product);
+void commitProducts();
+void waitForProducts(int pending);
+
 __attribute__((const)) unsigned short halfFromFloat(float value);
 __attribute__((const)) float floatFromHalf(unsigned short bits);
 __attribute__((const)) unsigned short bfloatFromFloat(float value);

@@ -57,6 +57,8 @@ void releaseBarrierIfComplete() {
   Thread &thread = *block.thread;
   if (!thread.copies.empty())
     fault("exit with copies in flight: " + std::to_string(thread.copies.size()) + " that nobody waited for");
+  if (!block.products[thread.index / 32].pending.empty())
+    fault("exit with products in flight: wgmma that nobody waited for");
   thread.state = ThreadState::Done;
   --block.alive;
   releaseBarrierIfComplete();
@@ -98,6 +100,13 @@ void runUntilItWaits(Thread &thread) {
   fusecSwitchStack(&block.schedulerStack, thread.stackPointer);
 }
 
+/// Ends the launch with a message, from outside the threads.
+void report(const std::string &message) {
+  std::snprintf(block.launch->message, sizeof block.launch->message, "%s", message.c_str());
+  block.launch->failedBlock = block.number;
+  block.failed = true;
+}
+
 void reportDeadlock() {
   unsigned inWarps = 0;
   std::string warps;
@@ -106,11 +115,14 @@ void reportDeadlock() {
       inWarps += static_cast<unsigned>(__builtin_popcount(block.warps[w].arrived));
       warps += "; warp " + std::to_string(w) + " lacks lanes 0x" + hexadecimal(missing);
     }
+  size_t atMbarriers = 0;
+  for (const Thread &thread : block.threads)
+    atMbarriers += thread.state == ThreadState::AtMbarrier;
   const std::string text = "deadlock: " + std::to_string(block.atBarrier) + " threads at a barrier, " +
-                           std::to_string(inWarps) + " in an instruction of their warp, " +
-                           std::to_string(block.launch->threads - block.alive) + " have ended" + warps;
-  std::snprintf(block.launch->message, sizeof block.launch->message, "%s", text.c_str());
-  block.failed = true;
+                           std::to_string(atMbarriers) + " at mbarriers, " + std::to_string(inWarps) +
+                           " in an instruction of their warp, " + std::to_string(block.launch->threads - block.alive) +
+                           " have ended" + warps;
+  report(text);
 }
 
 void runBlock(unsigned number) {
@@ -118,6 +130,8 @@ void runBlock(unsigned number) {
   block.number = number;
   block.threads.resize(count);
   block.warps.assign((count + 31) / 32, {});
+  block.products.assign((count + 31) / 32, {});
+  block.barriers.clear();
   block.alive = count;
   block.atBarrier = 0;
   poisonShared();
@@ -135,6 +149,9 @@ void runBlock(unsigned number) {
     if (!hasRun)
       reportDeadlock();
   }
+  for (auto &[address, barrier] : block.barriers)
+    if (!barrier.copies.empty() && !block.failed)
+      report("exit with copies in flight: bulk copies that nobody waited for");
 }
 
 } // namespace
@@ -147,15 +164,18 @@ std::string hexadecimal(uint64_t value) {
 
 void fault(const std::string &message, const void *code) {
   HostLaunch &launch = *block.launch;
-  std::snprintf(launch.message, sizeof launch.message, "%s", message.c_str());
-  launch.failedBlock = block.number;
+  report(message);
   launch.failedThread = block.thread->index;
   extern const char libraryStart[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
   if (code) // The call, not what follows it.
     launch.codeOffset = static_cast<uint64_t>(static_cast<const char *>(code) - libraryStart) - 1;
-  block.failed = true;
   leave();
   __builtin_unreachable();
+}
+
+void sleep(ThreadState state) {
+  block.thread->state = state;
+  leave();
 }
 
 Index3 threadIndex() { return {block.thread->index, 0, 0}; }
@@ -188,9 +208,7 @@ void meetWarp(WarpFunction function, unsigned mask, void *operand) {
   meeting.operands[lane] = operand;
   meeting.arrived |= 1u << lane;
   if (meeting.arrived != mask) {
-    thread.state = ThreadState::AtWarp;
-    leave();
-    return;
+    return sleep(ThreadState::AtWarp);
   }
   meeting.arrived = 0;
   function(meeting.operands, mask);

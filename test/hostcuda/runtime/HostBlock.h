@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct PendingCopy {
   int group;
 };
 
-enum class ThreadState { Runnable, AtWarp, AtBarrier, Done };
+enum class ThreadState { Runnable, AtWarp, AtBarrier, AtMbarrier, Done };
 
 struct Thread {
   unsigned index = 0;
@@ -40,6 +41,7 @@ struct Thread {
   const std::byte *stack = nullptr; ///< Its lowest byte.
   std::vector<PendingCopy> copies;  ///< In program order.
   int openGroup = 0;                ///< Copies asked for now belong to this one.
+  unsigned mbarrier = 0;            ///< Where it waits, in AtMbarrier.
 };
 
 /// Lanes of one warp that wait for each other.
@@ -49,13 +51,40 @@ struct Meeting {
   void *operands[32] = {};
 };
 
+/// A wgmma of one warp that nobody has waited for.
+struct PendingProduct {
+  WarpgroupProduct of[32];
+  unsigned a[32][4];
+  std::vector<float> sums; ///< 32 x columns / 2: what d held; known to the first of those that add to one d.
+  int group;
+  const void *code;
+};
+struct WarpProducts {
+  std::vector<PendingProduct> pending; ///< In program order.
+  int openGroup = 0;
+};
+
+struct BulkCopy {
+  unsigned char *shared;
+  const void *global;
+  int bytes;
+};
+struct HostBarrier {
+  int arrivals = 0, missing = 0;
+  int64_t bytes = 0; ///< Announced, less what has come.
+  unsigned phase = 0;
+  std::vector<BulkCopy> copies; ///< Not done yet.
+};
+
 struct Block {
   HostLaunch *launch = nullptr;
   unsigned number = 0;
   std::vector<Thread> threads;
   std::vector<Meeting> warps;
-  unsigned alive = 0, atBarrier = 0; ///< Threads that have not ended; those of them in meetBlock.
-  Thread *thread = nullptr;          ///< Who runs.
+  std::vector<WarpProducts> products;       ///< Of each warp.
+  std::map<unsigned, HostBarrier> barriers; ///< By address in shared memory.
+  unsigned alive = 0, atBarrier = 0;        ///< Threads that have not ended; those of them in meetBlock.
+  Thread *thread = nullptr;                 ///< Who runs.
   void *schedulerStack = nullptr;
   bool failed = false;
 };
@@ -76,8 +105,12 @@ void poisonShared();
 void poisonShared(unsigned char *at, size_t bytes);
 /// The bytes are known to be written.
 void markWritten(const unsigned char *at, size_t bytes);
-/// 16 bytes of dynamic shared memory at a 32-bit address, which has to be a multiple of 16.
-unsigned char *sharedRow(unsigned address, const char *instruction);
+/// Bytes of dynamic shared memory at a 32-bit address, which has to be a multiple of `alignment`.
+unsigned char *sharedBytes(unsigned address, size_t bytes, size_t alignment, const char *instruction);
+/// Two values of 16 bits as floats: the lower for 0, the upper for 1.
+float valueOf(unsigned pair, int upper, Operands type);
+/// The thread that runs waits until another makes it runnable.
+void sleep(ThreadState state);
 
 /// Does the copies of this thread but those of its newest `pending` groups.
 void finishCopies(Thread &thread, int pending);

@@ -41,18 +41,17 @@ unsigned short bfloatFromFloat(float value) { return fusec::floatToBfloat(value)
 // Matrices
 //===----------------------------------------------------------------------===//
 
+float valueOf(unsigned pair, int upper, Operands type) {
+  const auto bits = static_cast<uint16_t>(pair >> 16 * upper);
+  return type == Operands::Bfloats ? fusec::bfloatToFloat(bits) : fusec::halfToFloat(bits);
+}
+
 namespace {
 
 struct Product {
   float *c;
   const unsigned *a, *b;
 };
-
-/// Value `upper` of the pair, as a float.
-template <Operands type> float valueOf(unsigned pair, int upper) {
-  const auto bits = static_cast<uint16_t>(pair >> 16 * upper);
-  return type == Operands::Bfloats ? fusec::bfloatToFloat(bits) : fusec::halfToFloat(bits);
-}
 
 /// mma.m16n8k16 with f32 sums; one product after the other, k ascending.
 template <Operands type> void multiplyTogether(void *const (&operands)[32], unsigned) {
@@ -62,9 +61,9 @@ template <Operands type> void multiplyTogether(void *const (&operands)[32], unsi
     const int g = lane / 4, q = lane % 4;
     for (int upper = 0; upper < 2; ++upper) {
       for (int i = 0; i < 4; ++i)
-        a[g + i % 2 * 8][2 * q + i / 2 * 8 + upper] = valueOf<type>(own.a[i], upper);
+        a[g + i % 2 * 8][2 * q + i / 2 * 8 + upper] = valueOf(own.a[i], upper, type);
       for (int i = 0; i < 2; ++i)
-        b[2 * q + i * 8 + upper][g] = valueOf<type>(own.b[i], upper);
+        b[2 * q + i * 8 + upper][g] = valueOf(own.b[i], upper, type);
     }
   }
   for (int lane = 0; lane < 32; ++lane)
@@ -122,7 +121,7 @@ unsigned transposeMatrix(unsigned pair) {
 }
 
 void loadMatrices(unsigned (&r)[4], unsigned rowAddress, bool isTransposed) {
-  const unsigned char *const row = sharedRow(rowAddress, "ldmatrix");
+  const unsigned char *const row = sharedBytes(rowAddress, 16, 16, "ldmatrix");
   checkRead(row, 16, __builtin_return_address(0));
   MatrixLoad own{r, row, isTransposed};
   meetWarp(&loadTogether, ~0u, &own);
@@ -139,17 +138,18 @@ unsigned sharedAddress(const void *p) {
   return static_cast<unsigned>(offset);
 }
 
-unsigned char *sharedRow(unsigned address, const char *instruction) {
-  if (address % 16 != 0)
+unsigned char *sharedBytes(unsigned address, size_t bytes, size_t alignment, const char *instruction) {
+  if (address % alignment != 0)
     fault(std::string("misaligned access: ") + instruction + " at " + std::to_string(address) + " of shared memory");
-  if (address + 16ull > block.launch->sharedBytes)
-    fault(std::string("access out of bounds: ") + instruction + " of 16 bytes, " + std::to_string(address) +
-          " bytes into shared memory of " + std::to_string(block.launch->sharedBytes) + " bytes");
+  if (address + bytes > block.launch->sharedBytes)
+    fault(std::string("access out of bounds: ") + instruction + " of " + std::to_string(bytes) + " bytes, " +
+          std::to_string(address) + " bytes into shared memory of " + std::to_string(block.launch->sharedBytes) +
+          " bytes");
   return shared + address;
 }
 
 void copyAsync(unsigned address, const void *global) {
-  unsigned char *const to = sharedRow(address, "cp.async");
+  unsigned char *const to = sharedBytes(address, 16, 16, "cp.async");
   if (reinterpret_cast<uintptr_t>(global) % 16 != 0)
     fault("misaligned access: cp.async from an address that is no multiple of 16", __builtin_return_address(0));
   if (global)

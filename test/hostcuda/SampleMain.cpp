@@ -1,28 +1,14 @@
-//===- HostKernelsMain.cpp - a sample, or everything ------------------------------===//
+//===- SampleMain.cpp - a sample, or everything -------------------------------------===//
 //
-// Tests written for the CPU levels, linked with kernels as host C++. Each program
+// Tests written for other targets, linked with kernels as host C++. Each program
 // runs the part its FUSEC_SAMPLE names, a kernel or two of each family; all of it
 // with FUSEC_FULL in the environment or with a filter on the command line.
 //
 //===----------------------------------------------------------------------===//
 #include "test/hostcuda/HostCudaCompiler.h"
-#include "test/unit/codegen/KernelHarness.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <sstream>
-
-/// The program's FUSEC_LEVELS, as CudaKernelsMain.cpp reads them.
-std::vector<std::string> fusec::codegen::runnableLevels() {
-  std::vector<std::string> levels;
-  if (!hostcuda::whyNoHostCuda().empty())
-    return levels;
-  const char *given = std::getenv("FUSEC_LEVELS");
-  std::stringstream list(given ? given : std::getenv("FUSEC_FULL") ? FUSEC_FULL_LEVELS : FUSEC_LEVELS);
-  for (std::string level; std::getline(list, level, ',');)
-    levels.push_back(level);
-  return levels;
-}
 
 TEST(HostCuda, HasAClang) {
   if (std::string why = fusec::hostcuda::whyNoHostCuda(); !why.empty())
