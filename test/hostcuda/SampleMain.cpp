@@ -17,7 +17,8 @@ TEST(HostCuda, HasAClang) {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  if (!std::getenv("FUSEC_FULL") && GTEST_FLAG_GET(filter) == "*")
-    GTEST_FLAG_SET(filter, std::string("HostCuda.*:") + FUSEC_SAMPLE);
+  // What NVRTC makes of the texts is another program's test.
+  if (GTEST_FLAG_GET(filter) == "*")
+    GTEST_FLAG_SET(filter, std::getenv("FUSEC_FULL") ? "-*.NothingSpills*" : std::string("HostCuda.*:") + FUSEC_SAMPLE);
   return RUN_ALL_TESTS();
 }
