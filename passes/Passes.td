@@ -96,7 +96,9 @@ def FuseToPlanPass : Pass<"fuse-to-plan", "::mlir::ModuleOp"> {
     Option<"registers", "registers", "int64_t", "32", "vector registers of the target">,
     Option<"page", "page", "int64_t", "64", "cached positions per page">,
     Option<"gpu", "gpu", "bool", "false", "programs are blocks of threads">,
-    Option<"rung", "rung", "int64_t", "0", "for a GPU: tiles with 2^rung fewer rows">
+    Option<"rung", "rung", "int64_t", "0", "for a GPU: tiles with 2^rung fewer rows">,
+    Option<"streamWeights", "stream-weights", "bool", "false",
+           "for a GPU: packed matrices of few rows come through a ring in shared memory">
   ];
   let dependentDialects = ["::fusec::tile::TileDialect", "::fusec::plan::PlanDialect"];
 }

@@ -44,6 +44,7 @@ void buildPlan(OpPassManager &pm, const PipelineOptions &options) {
   lowering.page = options.page;
   lowering.gpu = options.isGpu;
   lowering.rung = options.rung;
+  lowering.streamWeights = options.streamWeights;
   pm.addPass(createFuseToPlanPass(lowering));
   pm.addPass(createPlanMemoryPass());
   // Kernels are written by asking for values; loops of one trip and repeated loads go here.

@@ -32,9 +32,10 @@ struct PipelineOptions {
   int64_t page = 64;      ///< Positions per cache page.
   /// Asked for every fusion; shared by the phases of one compilation. Null: the cost model decides alone.
   std::shared_ptr<FusionControl> fusion = nullptr;
-  bool isGpu = false;        ///< Kernels for a GPU: programs are blocks of threads.
-  int64_t rung = 0;          ///< GPU: tiles with 2^rung fewer rows.
-  std::string operands = {}; ///< "f16" or "bf16": contractions multiply in it; empty: in f32.
+  bool isGpu = false;         ///< Kernels for a GPU: programs are blocks of threads.
+  int64_t rung = 0;           ///< GPU: tiles with 2^rung fewer rows.
+  bool streamWeights = false; ///< GPU: packed matrices of few rows come through a ring in shared memory.
+  std::string operands = {};  ///< "f16" or "bf16": contractions multiply in it; empty: in f32.
 };
 
 /// Appends the passes that lead from the phase before `phase` to `phase`.

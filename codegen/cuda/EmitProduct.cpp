@@ -2,7 +2,8 @@
 //
 // A loop over slices of k (SlicedProduct.h) becomes a call:
 //
-//   rounded operands  weightProductSpread, weightProductTiled or, on sm_90a,
+//   rounded operands  weightProductSpread (weightProductStreamed where the loop
+//                     says so), weightProductTiled or, on sm_90a,
 //                     weightProductWarpgroup, on tensor cores
 //   f32, spread       spreadDots: each warp adds up its slices in registers
 //
@@ -17,6 +18,7 @@
 #include "codegen/cuda/MapCluster.h"
 #include "codegen/cuda/SlicedProduct.h"
 #include "codegen/cuda/device/product_scratch.cuh"
+#include "runtime/schema/PanelLayout.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -188,12 +190,30 @@ bool KernelPrinter::isForWarpgroups() {
   return false;
 }
 
+/// Bytes of a super-block of the matrix that a dot multiplies by; 0 for plain types.
+static int superBytesOf(DotOp dot) {
+  const PanelFormat &format = panelFormat(*cast<BufferType>(weightOf(dot).getBuffer().getType()).getStorage());
+  return format.bits == 0 ? 0 : static_cast<int>(panelOffsets(format).superBytes);
+}
+
+/// True if the product's matrices can come through a ring: one call, slices of whole super-blocks.
+static bool canStream(SlicedProduct &product) {
+  if (!product.operand || !product.isSpread || callsOf(product).size() != 1)
+    return false;
+  auto type = cast<BufferType>(weightOf(product.dots.front()).getBuffer().getType());
+  const PanelFormat &format = panelFormat(*type.getStorage());
+  return format.bits != 0 && product.slice % format.superElements == 0;
+}
+
 /// Shared memory that the call needs.
-static int64_t scratchOf(ProductForm form, TileShape padded, int64_t warps, int64_t count) {
+static int64_t scratchOf(ProductForm form, TileShape padded, int64_t warps, int64_t count, int superBytes) {
   const int tokens = static_cast<int>(padded.rows), rows = static_cast<int>(padded.lanes);
+  const int blockWarps = static_cast<int>(warps), products = static_cast<int>(count);
   switch (form) {
   case ProductForm::Spread:
-    return spreadScratch(tokens, rows, static_cast<int>(warps), static_cast<int>(count));
+    return spreadScratch(tokens, rows, blockWarps, products);
+  case ProductForm::Streamed:
+    return streamScratch(tokens, rows, blockWarps, products, superBytes);
   case ProductForm::Tiled:
     return tiledScratch(tokens);
   case ProductForm::Warpgroup:
@@ -207,8 +227,11 @@ static std::string functionOf(ProductForm form, const SlicedProduct &product, Ti
   std::string tokens = std::to_string(padded.rows), slice = std::to_string(product.slice);
   if (form == ProductForm::Warpgroup)
     return "weightProductWarpgroup<" + tokens + ", " + slice + ">";
-  return std::string(form == ProductForm::Spread ? "weightProductSpread<" : "weightProductTiled<") + tokens + ", " +
-         std::to_string(padded.lanes) + ", " + slice + ", " + std::to_string(warps) + ">";
+  StringRef name = form == ProductForm::Spread     ? "weightProductSpread"
+                   : form == ProductForm::Streamed ? "weightProductStreamed"
+                                                   : "weightProductTiled";
+  return name.str() + "<" + tokens + ", " + std::to_string(padded.lanes) + ", " + slice + ", " + std::to_string(warps) +
+         ">";
 }
 
 /// One call for dots with the same x. The warpgroup form leaves its epilogue's lambda open.
@@ -223,7 +246,7 @@ void KernelPrinter::emitProductCall(SlicedProduct &product, ArrayRef<unsigned> c
   DotOp dot = product.dots[call.front()];
   int64_t warps = threads / warpThreads;
   bool isSingle = call.size() == 1, isOpen = form == ProductForm::Warpgroup;
-  productBytes = std::max<int64_t>(productBytes, scratchOf(form, padded, warps, call.size()));
+  productBytes = std::max<int64_t>(productBytes, scratchOf(form, padded, warps, call.size(), superBytesOf(dot)));
   std::string result = isSingle ? names.front() : fresh("sums");
   std::string type = "WarpgroupTile<" + std::to_string(padded.rows) + ">";
   if (!isSingle)
@@ -263,7 +286,7 @@ void KernelPrinter::emitSpreadDots(SlicedProduct &product, unsigned number, Tile
 /// The layout of the sums, and of all that is computed with them.
 const TileLayout *KernelPrinter::layOutSums(SlicedProduct &product, ProductForm form) {
   int64_t warps = form == ProductForm::Warpgroup ? 8 : threads / warpThreads;
-  bool isSpread = form == ProductForm::Spread;
+  bool isSpread = form == ProductForm::Spread || form == ProductForm::Streamed;
   TileLayout layout{.name = "Sums", .type = "", .hasSlots = false, .padsOneRow = true, .padsOneLane = true};
   layout.type = isSpread ? "Flat<" + std::to_string(threads) + ">" : "MmaLanes<" + std::to_string(warps) + ">";
   layout.rowUnit = isSpread ? 1 : tokenRows;
@@ -284,9 +307,13 @@ bool KernelPrinter::emitProduct(scf::ForOp op) {
   if (!product || !isProduct(*product))
     return false;
   emitLocation(*op);
-  ProductForm form = product->isSpread ? ProductForm::Spread
-                     : forWarpgroups   ? ProductForm::Warpgroup
-                                       : ProductForm::Tiled;
+  if (product->isStreamed && !canStream(*product))
+    fail(op, "asks for streamed weights, which want rounded operands and slices of whole super-blocks of one format");
+  streamsWeights |= product->isStreamed;
+  ProductForm form = product->isStreamed ? ProductForm::Streamed
+                     : product->isSpread ? ProductForm::Spread
+                     : forWarpgroups     ? ProductForm::Warpgroup
+                                         : ProductForm::Tiled;
   TileShape padded = layOutSums(*product, form)->padded(shapeOf(product->sumType()));
   bool waits = false;
   op.getBody()->walk([&](Operation *inner) { waits |= barriers.contains(inner); });

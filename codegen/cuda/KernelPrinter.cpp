@@ -109,9 +109,10 @@ std::string KernelPrinter::family() {
 std::string KernelPrinter::assemble() {
   SourceText text;
   printHeader(text);
-  text.line(!productBytes   ? "#include \"tile.cuh\""
-            : forWarpgroups ? "#include \"weight_product_warpgroup.cuh\""
-                            : "#include \"weight_product.cuh\"");
+  text.line(!productBytes    ? "#include \"tile.cuh\""
+            : forWarpgroups  ? "#include \"weight_product_warpgroup.cuh\""
+            : streamsWeights ? "#include \"weight_stream.cuh\""
+                             : "#include \"weight_product.cuh\"");
   if (rowTiles)
     text.line(rowTiles->isWarpgroup ? "#include \"mma_rows_warpgroup.cuh\"" : "#include \"mma_rows.cuh\"");
   if (options.scores)

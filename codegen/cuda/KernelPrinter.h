@@ -87,7 +87,7 @@ struct GridAxis {
 };
 
 struct SlicedProduct; // SlicedProduct.h
-enum class ProductForm { Spread, Tiled, Warpgroup };
+enum class ProductForm { Spread, Streamed, Tiled, Warpgroup };
 
 class KernelPrinter {
 public:
@@ -238,6 +238,7 @@ private:
   tile::KernelOp kernel;
   const CudaEmitOptions &options;
   std::optional<RowTiles> rowTiles;
+  bool streamsWeights = false;         ///< A product's matrices come through a ring in shared memory.
   bool forWarpgroups;                  ///< The kernel's product is done by warpgroups.
   mlir::Block *openEpilogue = nullptr; ///< The rest of this block is the lambda of a call.
   int threads, stages = 2;

@@ -50,7 +50,15 @@ std::optional<SlicedProduct> matchSlicedProduct(scf::ForOp loop) {
   if (!steps || !end || !slice || constantOf(loop.getLowerBound()) != 0 || !llvm::all_of(loop.getInitArgs(), isZero) ||
       loop.getNumResults() == 0 || steps.getNumResults() != loop.getNumResults())
     return std::nullopt;
-  SlicedProduct product{loop, steps, {}, *end, *slice, *constantOf(steps.getStep()), loop->hasAttr(spreadAttr), Type()};
+  SlicedProduct product{loop,
+                        steps,
+                        {},
+                        *end,
+                        *slice,
+                        *constantOf(steps.getStep()),
+                        loop->hasAttr(spreadAttr),
+                        loop->hasAttr(streamAttr),
+                        Type()};
   for (unsigned i = 0; i < loop.getNumResults(); ++i) {
     DotOp dot = dotOf(steps, i);
     if (!dot || !addsPart(loop, steps, i))

@@ -23,8 +23,9 @@ struct SlicedProduct {
   int64_t columns = 0; ///< Extent of k.
   int64_t slice = 0;
   int64_t step = 0;
-  bool isSpread = false; ///< Slices may run on different warps at once.
-  mlir::Type operand;    ///< What both operands are rounded to, or null.
+  bool isSpread = false;   ///< Slices may run on different warps at once.
+  bool isStreamed = false; ///< The matrices come through a ring in shared memory.
+  mlir::Type operand;      ///< What both operands are rounded to, or null.
 
   /// The rows and lanes of the sums.
   mlir::VectorType sumType() { return llvm::cast<mlir::VectorType>(dots.front().getType()); }

@@ -19,4 +19,6 @@
 namespace fusec::tile {
 /// A unit attribute of `scf.for`; see the dialect's description.
 inline constexpr llvm::StringLiteral spreadAttr = "tile.spread";
+/// On such a loop: its stored matrices come through a ring in shared memory.
+inline constexpr llvm::StringLiteral streamAttr = "tile.stream";
 } // namespace fusec::tile

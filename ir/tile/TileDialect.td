@@ -28,6 +28,10 @@ def Tile_Dialect : Dialect {
     yielded as the sum of itself and a part that depends on no carried tile. A
     GPU computes the parts on different warps at once and adds them in
     ascending order, which gives the same bits.
+
+    `tile.stream` on such a loop asks a GPU to bring the stored matrices that its
+    products read through a ring in shared memory, many bytes ahead, instead of
+    through registers.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

@@ -17,7 +17,8 @@
 //
 //   sliced:  for slice: total += (for k in slice: direct);  epilogue; store
 //
-// where, for few rows, each slice is a warp's (`spread`).
+// where, for few rows, each slice is a warp's (`spread`), and packed matrices may
+// come through a ring in shared memory (`stream`).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lowering/KernelWriter.h"
@@ -103,12 +104,23 @@ private:
     const Dim &lanes = space.extents[space.n], &summed = space.extents[space.k];
     bool isWeight = laneOperand(contracts.front()).getDefiningOp<WeightOp>() && space.others.empty() && space.m;
     bool onTensorCores = contracts.front().getNumerics().getOperands() != nullptr;
-    if (isWeight && target.isGpu)
-      return gpuWeightTiles(target, contracts.size(), lanes, summed, onTensorCores);
+    if (isWeight && target.isGpu) {
+      SmallVector<ContractTile> tiles = gpuWeightTiles(target, contracts.size(), lanes, summed, onTensorCores);
+      for (ContractTile &tile : tiles)
+        tile.streamed = target.streamsWeights && onTensorCores && tile.spread && canStream(tile.slice);
+      return tiles;
+    }
     if (isWeight)
       return weightTiles(target, contracts.size(), lanes, summed);
     int64_t rows = space.m && space.extents[*space.m].isStatic() ? space.extents[*space.m].size : 1;
     return {activationTile(target, rows, lanes, summed)};
+  }
+
+  /// True if a slice of the matrices is whole super-blocks of one packed format.
+  bool canStream(int64_t slice) {
+    StorageType first = *typeOf(laneOperand(contracts.front())).getStorage();
+    return panelFormat(first).bits != 0 && slice % panelFormat(first).superElements == 0 &&
+           llvm::all_of(contracts, [&](ContractOp op) { return typeOf(laneOperand(op)).getStorage() == first; });
   }
 
   //===--------------------------------------------------------------------===//
@@ -170,6 +182,8 @@ private:
       choices.push_back(builder.getNamedAttr("slice", builder.getI64IntegerAttr(shape.slice)));
     if (shape.threads)
       choices.push_back(builder.getNamedAttr("threads", builder.getI64IntegerAttr(shape.threads)));
+    if (shape.streamed)
+      choices.push_back(builder.getNamedAttr("weights", builder.getStringAttr("streamed")));
     return builder.getDictionaryAttr(choices);
   }
 
@@ -261,6 +275,8 @@ private:
     auto loop = scf::ForOp::create(builder, loc, constantIndex(0), end, slice, noSums(shape));
     if (shape.spread)
       loop->setAttr(tile::spreadAttr, builder.getUnitAttr());
+    if (shape.streamed)
+      loop->setAttr(tile::streamAttr, builder.getUnitAttr());
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     Value from = loop.getInductionVar();

@@ -292,7 +292,7 @@ struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
     FailureOr<SmallVector<KernelGroup>> groups = collectGroups(function);
     if (failed(groups) || failed(checkReshapes(function)))
       return failure();
-    fusec::TileTarget target{registers >= 32 ? 32 : registers / 2, page, gpu, rung, {}};
+    fusec::TileTarget target{registers >= 32 ? 32 : registers / 2, page, gpu, rung, streamWeights, {}};
     Value tiles;
     target.queryTiles = [&] { return tiles ? tiles : tiles = addQueryTiles(function); };
     KernelLibrary library(module);

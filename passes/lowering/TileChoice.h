@@ -14,10 +14,11 @@ namespace fusec {
 
 /// What tile selection knows of a target.
 struct TileTarget {
-  int64_t pieces = 32; ///< Register file in vectors of 16 f32 (AVX-512: 32, AVX2: 8).
-  int64_t page = 64;   ///< Positions per cache page.
-  bool isGpu = false;  ///< A program is a block of threads, its lanes are spread over them.
-  int64_t rung = 0;    ///< GPU: tiles of 2^rung fewer rows, for kernels that otherwise exceed the registers.
+  int64_t pieces = 32;         ///< Register file in vectors of 16 f32 (AVX-512: 32, AVX2: 8).
+  int64_t page = 64;           ///< Positions per cache page.
+  bool isGpu = false;          ///< A program is a block of threads, its lanes are spread over them.
+  int64_t rung = 0;            ///< GPU: tiles of 2^rung fewer rows, for kernels that otherwise exceed the registers.
+  bool streamsWeights = false; ///< GPU: packed matrices of few rows come through a ring in shared memory.
   /// GPU only: the graph's list of query tiles `[W, 2]` (first token, tokens), added to the graph when first asked for.
   std::function<mlir::Value()> queryTiles;
 };
@@ -32,8 +33,9 @@ struct ContractTile {
   /// GPU: summed elements whose sum is one part; parts are added in ascending order. The same for every number of
   /// rows, so that a row's result does not depend on it. 0: one part.
   int64_t slice = 0;
-  bool spread = false; ///< GPU: each part on a warp of its own.
-  int64_t threads = 0; ///< GPU: of the block; 0: as many as lanes.
+  bool spread = false;   ///< GPU: each part on a warp of its own.
+  int64_t threads = 0;   ///< GPU: of the block; 0: as many as lanes.
+  bool streamed = false; ///< GPU: the stored matrices come through a ring in shared memory.
   /// A program walks all rows, so that weights it has read are in the cache for the next ones.
   bool inner = false;
 };

@@ -48,6 +48,9 @@ void CompileCommand::declare(CLI::App &app) {
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(mathNames), std::end(mathNames))))
       ->capture_default_str()
       ->needs(target);
+  app.add_flag("--stream-weights", options.streamWeights,
+               "CUDA: packed weights of products of few tokens come through a ring in shared memory")
+      ->needs(target);
   app.add_option("--level", options.levels, "CPU levels to compile for; default: the best this CPU runs")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -49,6 +49,7 @@ struct CompileOptions {
   std::filesystem::path output;           ///< Artifact directory to create; its parent must exist.
   std::string target = "host";            ///< "host", "cuda" or "cuda:sm_80,sm_90a" (TargetChoice.h).
   std::string math = "auto";              ///< CUDA: what products round operands to: "f32", "bf16", "f16".
+  bool streamWeights = false;             ///< CUDA: packed weights of few tokens come through shared memory.
   std::vector<std::string> levels;        ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
   std::filesystem::path nvrtc;            ///< CUDA: libnvrtc.so; empty = the usual places.
   std::filesystem::path kernelCache;      ///< CUDA: cache directory for compiled kernels; empty = none.

@@ -35,10 +35,11 @@ std::vector<std::string> levelsOf(const CompileOptions &options) {
 PipelineOptions hostPipeline(const std::string &level) { return {registersOf(level), pageTokens}; }
 
 /// The ladder of plans, the preferred tiles first.
-std::vector<PipelineOptions> cudaPipelines(const std::string &math) {
+std::vector<PipelineOptions> cudaPipelines(const std::string &math, const CompileOptions &options) {
   PipelineOptions pipeline{32, pageTokens};
   pipeline.isGpu = true;
   pipeline.operands = math == "f32" ? "" : math;
+  pipeline.streamWeights = options.streamWeights;
   std::vector<PipelineOptions> ladder;
   for (; pipeline.rung < 4; ++pipeline.rung)
     ladder.push_back(pipeline);
@@ -69,7 +70,7 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   const std::string math = compilation.math();
   Modules owned;
   std::vector<mlir::ModuleOp> plans;
-  for (const PipelineOptions &pipeline : cudaPipelines(math)) {
+  for (const PipelineOptions &pipeline : cudaPipelines(math, options)) {
     FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(pipeline, name));
     plans.push_back(*module);
     owned.push_back(std::move(module));
@@ -102,7 +103,7 @@ Result<PipelineOptions> firstPipeline(const Compilation &compilation, const Comp
   FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
   if (choice.kind == TargetKind::Host)
     return hostPipeline(levelsOf(options).front());
-  return cudaPipelines(compilation.math()).front();
+  return cudaPipelines(compilation.math(), options).front();
 }
 
 Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation, const CompileOptions &options,

@@ -80,12 +80,12 @@ def pack_model(fusec, runner, model, name, math, models, scratch):
     oracle.write_text(json.dumps(values) + "\n")
 
 
-def pack_shape(fusec, shape, kind, folder, scratch):
+def pack_shape(fusec, shape, kind, folder, scratch, *flags):
     """The artifact of a shape without its weights, which the runner makes up."""
-    name = f"{shape.name}-{kind}"
+    name = "-".join([shape.name, kind] + [flag.removeprefix("--") for flag in flags])
     model, artifact = scratch / f"{name}.gguf", folder / f"{name}.fusec"
     write_shape_model(shape, kind, model)
-    run(fusec, "compile", model, "--target", TARGETS, "--kv-dtype", "f16", "-o", artifact)
+    run(fusec, "compile", model, "--target", TARGETS, "--kv-dtype", "f16", *flags, "-o", artifact)
     drop_texts(artifact)
     weights = artifact / "weights.bin"
     facts = {"weight_bytes": weights.stat().st_size, "layers": shape.layers, "heads": shape.heads,
@@ -146,6 +146,9 @@ def main():
             for kind in TYPES:
                 if not attempt(pack_shape, fusec, shape, kind, shapes, scratch):
                     left_out.append(f"{shape.name}-{kind}")
+            # Packed weights through registers, as compiled by default, or through shared memory: only a GPU tells.
+            if not attempt(pack_shape, fusec, shape, "q4_k", shapes, scratch, "--stream-weights"):
+                left_out.append(f"{shape.name}-q4_k-stream-weights")
     for name in left_out:  # An oracle without its artifact would fail there.
         (models / f"{name}.json").unlink(missing_ok=True)
     archive = shutil.make_archive(str(options.out), "gztar", options.out.resolve().parent, options.out.name)

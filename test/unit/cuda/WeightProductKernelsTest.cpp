@@ -110,6 +110,41 @@ TEST_P(WeightProductKernels, EveryStorageType) {
   }
 }
 
+/// True if a kernel of the plan has its matrices come through a ring.
+bool streams(const CompiledGraph &graph) {
+  bool any = false;
+  graph.plan()->walk([&](mlir::Operation *op) { any |= op->hasAttr(tile::streamAttr); });
+  return any;
+}
+
+TEST_P(WeightProductKernels, StreamedWeightsGiveTheSameBits) {
+  struct Case {
+    const char *storage;
+    int64_t k; ///< Slices are an eighth: whole super-blocks.
+  };
+  const Case all[] = {{"q4_1", 288}, {"q6_k", 2048}, {"q8_0", 96},   {"q4_0", 96},
+                      {"q5_0", 96},  {"q5_1", 96},   {"q4_k", 2048}, {"q5_k", 2048}};
+  const std::string operands = LevelChoice(GetParam()).operands;
+  for (auto [storage, k] : llvm::ArrayRef(all).take_front(operands.empty() ? 0 : isFull() ? std::size(all) : 3))
+    for (const char *target : {"sm_80", "sm_90a"}) {
+      SCOPED_TRACE(std::string(storage) + " on " + target);
+      GraphText g;
+      Node x = g.argument("x", rows(k));
+      const std::string text = g.finish(g.linear(x, g.weight("w", matrix(37, k), storage), rows(37)));
+      const std::string level = std::string(target) + "_in_" + operands;
+      CompiledGraph plain(text, level), streamed(text, level + "_streamed");
+      ASSERT_EQ(streamed.error(), "");
+      EXPECT_TRUE(streams(streamed) && !streams(plain));
+      for (int64_t tokens : {9, 1}) {
+        const Step step = stepOf(tokens, k);
+        Result<StepResult> expected = plain.runHost(step, 1), found = streamed.runHost(step, 1);
+        ASSERT_TRUE(expected) << expected.status().message();
+        ASSERT_TRUE(found) << found.status().message();
+        EXPECT_TRUE(sameBits(found->output, expected->output)) << tokens << " tokens";
+      }
+    }
+}
+
 TEST_P(WeightProductKernels, NarrowMatrices) {
   for (int64_t n : {1, 2, 8, 17, 130}) {
     if (!isFull() && n != 8)

@@ -28,6 +28,10 @@ int64_t registersOf(std::string_view level) {
 } // namespace
 
 LevelChoice::LevelChoice(std::string_view level) {
+  constexpr std::string_view suffix = "_streamed";
+  streamsWeights = level.ends_with(suffix);
+  if (streamsWeights)
+    level.remove_suffix(suffix.size());
   constexpr std::string_view infix = "_in_";
   const size_t at = level.find(infix);
   name = level.substr(0, at);
@@ -60,7 +64,8 @@ Status CompiledGraph::compile(const std::string &text, std::string_view level, c
   makeWeights();
   FUSEC_RETURN_IF_ERROR(lower(level, fusion));
   std::vector<std::string> symbols(std::begin(symbolOrder), std::end(symbolOrder));
-  FUSEC_ASSIGN_OR_RETURN(kernels, codegen::RunnableKernels::create(*lowered, LevelChoice(level).name, symbols, pageTokens));
+  FUSEC_ASSIGN_OR_RETURN(kernels,
+                         codegen::RunnableKernels::create(*lowered, LevelChoice(level).name, symbols, pageTokens));
   return {};
 }
 
@@ -72,6 +77,7 @@ Status CompiledGraph::lower(std::string_view level, const FusionOptions &fusion)
     options.registers = 32;
     options.isGpu = true;
     options.operands = choice.operands;
+    options.streamWeights = choice.streamsWeights;
   }
   for (Phase phase : {Phase::Primitives, Phase::Derived, Phase::Groups, Phase::Plan})
     buildPhase(passes, phase, options);

@@ -37,6 +37,7 @@ struct LevelChoice {
   std::string name;
   bool isGpuPlan = false;
   std::string operands; ///< "f16", "bf16" or empty.
+  bool streamsWeights = false;
 };
 
 /// One step's sizes and tensors.
