@@ -35,199 +35,63 @@ enum class Major { K, N };
 template <class Operand, int N, Major major>
 __device__ void wgmma(float *d, const FragmentA &a, unsigned long long b, bool keep);
 
-// One specialisation per operand type and width: the instruction names its N / 2 registers one by one.
+// One specialisation per operand type, width and order: the instruction names its N / 2 registers one by one, and what
+// follows them by number.
+#define FUSEC_SUMS_8(i)                                                                                                \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),          \
+      "+f"(d[i + 7])
+#define FUSEC_SUMS_16(i) FUSEC_SUMS_8(i), FUSEC_SUMS_8(i + 8)
+#define FUSEC_SUMS_32(i) FUSEC_SUMS_16(i), FUSEC_SUMS_16(i + 16)
+#define FUSEC_SUMS_64(i) FUSEC_SUMS_32(i), FUSEC_SUMS_32(i + 32)
+#define FUSEC_NAMES_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define FUSEC_NAMES_32 FUSEC_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define FUSEC_NAMES_64                                                                                                 \
+  FUSEC_NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"                                   \
+                 "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+// A and B, then the number of `keep`.
+#define FUSEC_INPUTS_16 "{%16,%17,%18,%19}, %20"
+#define FUSEC_INPUTS_32 "{%32,%33,%34,%35}, %36"
+#define FUSEC_INPUTS_64 "{%64,%65,%66,%67}, %68"
+#define FUSEC_KEEP_16 "%21"
+#define FUSEC_KEEP_32 "%37"
+#define FUSEC_KEEP_64 "%69"
 
-template <>
-__device__ __forceinline__ void wgmma<Bfloat, 32, Major::K>(float *d, const FragmentA &a, unsigned long long b,
-                                                            bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %21, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-               "}, {%16,%17,%18,%19}, %20, p, 1, 1, 0;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
+#define FUSEC_WGMMA(Operand, type, width, sums, major, isTransposed)                                                   \
+  template <>                                                                                                          \
+  __device__ __forceinline__ void wgmma<Operand, width, Major::major>(float *d, const FragmentA &a,                    \
+                                                                      unsigned long long b, bool keep) {               \
+    asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, " FUSEC_KEEP_##sums                                               \
+                 ", 0;\n"                                                                                              \
+                 " wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." type "." type " {" FUSEC_NAMES_##sums          \
+                 "}, " FUSEC_INPUTS_##sums ", p, 1, 1, " isTransposed ";\n}"                                           \
+                 : FUSEC_SUMS_##sums(0)                                                                                \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));           \
+  }
+#define FUSEC_WGMMA_OF(width, sums)                                                                                    \
+  FUSEC_WGMMA(Bfloat, "bf16", width, sums, K, "0")                                                                     \
+  FUSEC_WGMMA(Bfloat, "bf16", width, sums, N, "1")                                                                     \
+  FUSEC_WGMMA(Half, "f16", width, sums, K, "0")                                                                        \
+  FUSEC_WGMMA(Half, "f16", width, sums, N, "1")
 
-template <>
-__device__ __forceinline__ void wgmma<Bfloat, 32, Major::N>(float *d, const FragmentA &a, unsigned long long b,
-                                                            bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %21, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-               "}, {%16,%17,%18,%19}, %20, p, 1, 1, 1;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
+FUSEC_WGMMA_OF(32, 16)
+FUSEC_WGMMA_OF(64, 32)
+FUSEC_WGMMA_OF(128, 64)
 
-template <>
-__device__ __forceinline__ void wgmma<Half, 32, Major::K>(float *d, const FragmentA &a, unsigned long long b,
-                                                          bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %21, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-               "}, {%16,%17,%18,%19}, %20, p, 1, 1, 0;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Half, 32, Major::N>(float *d, const FragmentA &a, unsigned long long b,
-                                                          bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %21, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-               "}, {%16,%17,%18,%19}, %20, p, 1, 1, 1;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Bfloat, 64, Major::K>(float *d, const FragmentA &a, unsigned long long b,
-                                                            bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %37, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-               "}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Bfloat, 64, Major::N>(float *d, const FragmentA &a, unsigned long long b,
-                                                            bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %37, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-               "}, {%32,%33,%34,%35}, %36, p, 1, 1, 1;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Half, 64, Major::K>(float *d, const FragmentA &a, unsigned long long b,
-                                                          bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %37, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-               "}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Half, 64, Major::N>(float *d, const FragmentA &a, unsigned long long b,
-                                                          bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %37, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-               "}, {%32,%33,%34,%35}, %36, p, 1, 1, 1;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Bfloat, 128, Major::K>(float *d, const FragmentA &a, unsigned long long b,
-                                                             bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %69, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-               "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-               "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-               "}, {%64,%65,%66,%67}, %68, p, 1, 1, 0;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Bfloat, 128, Major::N>(float *d, const FragmentA &a, unsigned long long b,
-                                                             bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %69, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-               "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-               "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-               "}, {%64,%65,%66,%67}, %68, p, 1, 1, 1;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Half, 128, Major::K>(float *d, const FragmentA &a, unsigned long long b,
-                                                           bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %69, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-               "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-               "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-               "}, {%64,%65,%66,%67}, %68, p, 1, 1, 0;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
-
-template <>
-__device__ __forceinline__ void wgmma<Half, 128, Major::N>(float *d, const FragmentA &a, unsigned long long b,
-                                                           bool keep) {
-  asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %69, 0;\n"
-               " wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-               "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-               "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-               "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-               "}, {%64,%65,%66,%67}, %68, p, 1, 1, 1;\n}"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                 "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                 "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                 "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
-                 "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-                 "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                 "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-                 "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "l"(b), "r"(static_cast<int>(keep)));
-}
+#undef FUSEC_SUMS_8
+#undef FUSEC_SUMS_16
+#undef FUSEC_SUMS_32
+#undef FUSEC_SUMS_64
+#undef FUSEC_NAMES_16
+#undef FUSEC_NAMES_32
+#undef FUSEC_NAMES_64
+#undef FUSEC_INPUTS_16
+#undef FUSEC_INPUTS_32
+#undef FUSEC_INPUTS_64
+#undef FUSEC_KEEP_16
+#undef FUSEC_KEEP_32
+#undef FUSEC_KEEP_64
+#undef FUSEC_WGMMA
+#undef FUSEC_WGMMA_OF
 
 /// Registers per thread move from the warpgroups that give to those that take; all threads of a warpgroup together.
 template <int registers> __device__ __forceinline__ void giveRegisters() {
