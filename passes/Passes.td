@@ -91,6 +91,9 @@ def FuseToPlanPass : Pass<"fuse-to-plan", "::mlir::ModuleOp"> {
     as `tile.kernel`s (one per range of rows), shares kernels that are equal but
     for their buffers, and replaces the graph by a `plan.program`. Every
     activation gets a slot of its own; see `--plan-memory`.
+
+    With rates of a library of matrix products, large products also become calls
+    of it, for steps with so many tokens that it is faster.
   }];
   let options = [
     Option<"registers", "registers", "int64_t", "32", "vector registers of the target">,
@@ -98,7 +101,11 @@ def FuseToPlanPass : Pass<"fuse-to-plan", "::mlir::ModuleOp"> {
     Option<"gpu", "gpu", "bool", "false", "programs are blocks of threads">,
     Option<"rung", "rung", "int64_t", "0", "for a GPU: tiles with 2^rung fewer rows">,
     Option<"streamWeights", "stream-weights", "bool", "false",
-           "for a GPU: packed matrices of few rows come through a ring in shared memory">
+           "for a GPU: packed matrices of few rows come through a ring in shared memory">,
+    Option<"libraryFlops", "library-flops", "double", "0", "operations per second of a library's products; 0: no library">,
+    Option<"kernelFlops", "kernel-flops", "double", "0", "operations per second of generated products of many rows">,
+    Option<"bytesPerSecond", "bytes-per-second", "double", "0", "of device memory">,
+    Option<"launchSeconds", "launch-seconds", "double", "0", "what a launch costs at least">
   ];
   let dependentDialects = ["::fusec::tile::TileDialect", "::fusec::plan::PlanDialect"];
 }

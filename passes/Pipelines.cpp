@@ -45,6 +45,10 @@ void buildPlan(OpPassManager &pm, const PipelineOptions &options) {
   lowering.gpu = options.isGpu;
   lowering.rung = options.rung;
   lowering.streamWeights = options.streamWeights;
+  lowering.libraryFlops = options.products.libraryFlops;
+  lowering.kernelFlops = options.products.kernelFlops;
+  lowering.bytesPerSecond = options.products.bytesPerSecond;
+  lowering.launchSeconds = options.products.launchSeconds;
   pm.addPass(createFuseToPlanPass(lowering));
   pm.addPass(createPlanMemoryPass());
   // Kernels are written by asking for values; loops of one trip and repeated loads go here.

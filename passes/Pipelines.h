@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/fusion/FusionControl.h"
+#include "passes/lowering/ProductRates.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -36,6 +37,7 @@ struct PipelineOptions {
   int64_t rung = 0;           ///< GPU: tiles with 2^rung fewer rows.
   bool streamWeights = false; ///< GPU: packed matrices of few rows come through a ring in shared memory.
   std::string operands = {};  ///< "f16" or "bf16": contractions multiply in it; empty: in f32.
+  ProductRates products = {}; ///< Large products are also calls of a library, where it has rates.
 };
 
 /// Appends the passes that lead from the phase before `phase` to `phase`.

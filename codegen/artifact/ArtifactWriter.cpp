@@ -8,6 +8,7 @@
 #include "models/import/TokenizerImport.h"
 
 #include <fstream>
+#include <future>
 
 namespace fusec::codegen {
 
@@ -29,11 +30,19 @@ Result<Ranges> writeWeights(const std::filesystem::path &file, plan::ProgramOp p
   for (auto buffer : program.getOps<plan::BufferOp>())
     if (buffer.getKind() == plan::BufferKind::Weight || buffer.getKind() == plan::BufferKind::Constant)
       stored.push_back(buffer);
+  // The next one is packed while one is written.
+  auto pack = [&](size_t i) {
+    return std::async(std::launch::async, [&stored, &model, i] { return storedBytesOf(stored[i], model); });
+  };
   Ranges ranges;
+  std::future<Result<std::vector<std::byte>>> next;
   for (size_t i = 0; i < stored.size(); ++i) {
-    bool isWeight = stored[i].getKind() == plan::BufferKind::Weight;
-    FUSEC_ASSIGN_OR_RETURN(WeightRange range,
-                           isWeight ? writer.addWeight(stored[i], model) : writer.addConstant(stored[i]));
+    Result<std::vector<std::byte>> bytes = i == 0 ? storedBytesOf(stored[i], model) : next.get();
+    if (i + 1 < stored.size())
+      next = pack(i + 1);
+    if (!bytes)
+      return bytes.status();
+    FUSEC_ASSIGN_OR_RETURN(WeightRange range, writer.append(*bytes));
     ranges[stored[i]] = range;
     if (progress)
       progress(static_cast<double>(i + 1) / static_cast<double>(stored.size()));
@@ -42,7 +51,9 @@ Result<Ranges> writeWeights(const std::filesystem::path &file, plan::ProgramOp p
   return ranges;
 }
 
-Status writeText(const std::filesystem::path &directory, const models::Model &model) {
+} // namespace
+
+Status writeModelText(const std::filesystem::path &directory, const models::Model &model) {
   auto tokenizer = model.gguf() ? models::importTokenizer(*model.gguf()) : models::importTokenizer(model.path());
   if (!tokenizer)
     return tokenizer.status().withContext("tokenizer of '" + model.path().string() + "'");
@@ -50,6 +61,8 @@ Status writeText(const std::filesystem::path &directory, const models::Model &mo
   FUSEC_ASSIGN_OR_RETURN(std::optional<std::string> chat, models::importChatTemplate(model));
   return chat ? writeFile(directory / "chat_template.jinja", *chat) : Status();
 }
+
+namespace {
 
 int64_t storedBytes(const models::Model &model) {
   int64_t total = 0;
@@ -63,7 +76,6 @@ int64_t storedBytes(const models::Model &model) {
 Status writeArtifact(const std::filesystem::path &directory, const models::Model &model,
                      llvm::ArrayRef<TargetPlan> targets, const ArtifactOptions &options) {
   auto program = *mlir::ModuleOp(targets.front().module).getOps<plan::ProgramOp>().begin();
-  FUSEC_RETURN_IF_ERROR(writeText(directory, model));
   FUSEC_ASSIGN_OR_RETURN(Ranges ranges, writeWeights(directory / "weights.bin", program, model, options.progress));
   auto manifest = manifestOf(model.config(), storedBytes(model), targets, ranges, options);
   return writeFile(directory / "manifest.json", manifest.dump(1));

@@ -50,8 +50,11 @@ struct ArtifactOptions {
   std::function<void(double)> progress; ///< 0 to 1, on the calling thread; may be empty.
 };
 
-/// Writes everything but the kernels into `directory`, which exists. Errors
-/// name the file or tensor.
+/// Writes tokenizer.json and the chat template into `directory`, which exists. Touches nothing that compiling does:
+/// another thread may do it meanwhile.
+Status writeModelText(const std::filesystem::path &directory, const models::Model &model);
+
+/// Writes weights.bin and the manifest into `directory`, which exists. Errors name the file or tensor.
 Status writeArtifact(const std::filesystem::path &directory, const models::Model &model,
                      llvm::ArrayRef<TargetPlan> targets, const ArtifactOptions &options);
 

@@ -41,7 +41,7 @@ json modelOf(const models::ModelConfig &config, int64_t bytes, const ArtifactOpt
 }
 
 std::string elementName(tile::BufferType type) {
-  if (type.getStorage() && (type.getLayout() == tile::Layout::Panel || type.isPaged()))
+  if (type.getStorage())
     return std::string(info(*type.getStorage()).name);
   if (type.getElementType().isInteger(32))
     return "i32";
@@ -122,6 +122,33 @@ json variantOf(plan::VariantAttr variant, const mlir::SymbolTable &symbols, cons
     row["grid"].push_back(axisOf(axis));
   auto it = llvm::find_if(target.kernels, [&](const CompiledKernel &k) { return k.entry == entry; });
   putCompiled(row, target.kind, it == target.kernels.end() ? CompiledKernel() : *it);
+  return row;
+}
+
+json pathOf(plan::PathAttr path) {
+  return {{"by", plan::stringifyPathKind(path.getKind()).str()}, {"from", path.getFrom()}};
+}
+
+/// A launch or a call; `indexOf` numbers the buffers.
+json launchOf(mlir::Operation &step, const llvm::DenseMap<mlir::Value, int64_t> &indexOf) {
+  json row = json::object(), args = json::array();
+  if (auto launch = mlir::dyn_cast<plan::LaunchOp>(step)) {
+    for (mlir::Value buffer : launch.getBuffers())
+      args.push_back(indexOf.lookup(buffer));
+    row = {{"kernel", launch.getKernel().str()}, {"name", launch.getName().str()}, {"args", args}};
+    if (launch.getPath())
+      row["path"] = pathOf(*launch.getPath());
+    return row;
+  }
+  auto product = mlir::cast<plan::LibraryProductOp>(step);
+  for (mlir::Value buffer : {product.getRows(), product.getWeights(), product.getResult()})
+    args.push_back(indexOf.lookup(buffer));
+  row = {{"kind", "library_product"}, {"name", product.getName().str()}, {"args", args}};
+  if (product.getAddend())
+    row["addend"] = indexOf.lookup(product.getAddend());
+  if (product.getBias())
+    row["bias"] = indexOf.lookup(product.getBias());
+  row["path"] = pathOf(product.getPath());
   return row;
 }
 
@@ -270,12 +297,9 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
     indexOf[buffer.getResult()] = buffers.size();
     buffers.push_back(bufferOf(buffer, page, weights));
   }
-  for (auto launch : program.getOps<plan::LaunchOp>()) {
-    json args = json::array();
-    for (mlir::Value buffer : launch.getBuffers())
-      args.push_back(indexOf[buffer]);
-    launches.push_back({{"kernel", launch.getKernel().str()}, {"name", launch.getName().str()}, {"args", args}});
-  }
+  for (mlir::Operation &step : program.getBody().front())
+    if (!mlir::isa<plan::BufferOp>(step))
+      launches.push_back(launchOf(step, indexOf));
   bool isGreedy = false;
   if (targets.front().sampling) {
     isGreedy = areGreedy(targets, buffers, launches);

@@ -44,13 +44,12 @@ Result<WeightRange> WeightWriter::append(std::span<const std::byte> bytes) {
   return range;
 }
 
-Result<WeightRange> WeightWriter::addWeight(plan::BufferOp buffer, const models::Model &model) {
+static Result<std::vector<std::byte>> weightBytes(plan::BufferOp buffer, const models::Model &model) {
   auto type = mlir::cast<tile::BufferType>(buffer.getType());
   auto parts = buffer.getParts()->getAsRange<mlir::StringAttr>();
   if (type.getRank() == 1) {
     FUSEC_ASSIGN_OR_RETURN(const models::Weight *weight, find(model, (*parts.begin()).getValue()));
-    FUSEC_ASSIGN_OR_RETURN(std::vector<std::byte> bytes, plainVector(*weight));
-    return append(bytes);
+    return plainVector(*weight);
   }
   std::vector<StoredRows> rows;
   for (mlir::StringAttr part : parts) {
@@ -61,10 +60,10 @@ Result<WeightRange> WeightWriter::addWeight(plan::BufferOp buffer, const models:
   std::vector<std::byte> packed(packedBytes(*type.getStorage(), type.getDims()[0].size, columns));
   if (Status status = packPanels(*type.getStorage(), rows, columns, packed); !status.ok())
     return status.withContext("packing '" + buffer.getName().str() + "'");
-  return append(packed);
+  return packed;
 }
 
-Result<WeightRange> WeightWriter::addConstant(plan::BufferOp buffer) {
+static Result<std::vector<std::byte>> constantBytes(plan::BufferOp buffer) {
   auto value = mlir::cast<mlir::DenseElementsAttr>(*buffer.getValue());
   std::vector<std::byte> bytes;
   auto add = [&](const auto &element) {
@@ -79,7 +78,11 @@ Result<WeightRange> WeightWriter::addConstant(plan::BufferOp buffer) {
       add(element);
   else
     return unsupported("constant '" + buffer.getName().str() + "' has an element type other than f32 and f64");
-  return append(bytes);
+  return bytes;
+}
+
+Result<std::vector<std::byte>> storedBytesOf(plan::BufferOp buffer, const models::Model &model) {
+  return buffer.getKind() == plan::BufferKind::Weight ? weightBytes(buffer, model) : constantBytes(buffer);
 }
 
 Status WeightWriter::finish() {

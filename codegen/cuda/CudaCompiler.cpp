@@ -59,13 +59,6 @@ Result<CudaKernelText> emit(tile::KernelOp kernel, const CudaTarget &target, con
   return emitCudaKernel(kernel, emit);
 }
 
-/// The plans' kernels of one name that can stand for each other, and their texts.
-struct Candidates {
-  llvm::SmallVector<tile::KernelOp> kernels; ///< One per text.
-  llvm::SmallVector<size_t> plans;           ///< The place of each one's plan.
-  KernelLadder texts;
-};
-
 /// Whether a kernel of a later plan can replace `kernel`: same arguments, run under the same conditions.
 bool canReplace(tile::KernelOp kernel, mlir::ModuleOp plan, tile::KernelOp other) {
   auto conditions = [](mlir::ModuleOp module, llvm::StringRef name) -> mlir::ArrayAttr {
@@ -78,29 +71,6 @@ bool canReplace(tile::KernelOp kernel, mlir::ModuleOp plan, tile::KernelOp other
   auto home = kernel->getParentOfType<mlir::ModuleOp>();
   return other && other.getBody().getArgumentTypes() == kernel.getBody().getArgumentTypes() &&
          conditions(home, kernel.getSymName()) == conditions(plan, kernel.getSymName());
-}
-
-/// A text that asks for more shared memory than there is is no candidate, unless it is the only one.
-Result<Candidates> candidatesFor(tile::KernelOp kernel, llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
-                                 const CudaOptions &options, const KernelNames &names) {
-  Candidates found;
-  Status tooLarge;
-  for (auto [i, plan] : llvm::enumerate(plans)) {
-    auto candidate = mlir::ModuleOp(plan).lookupSymbol<tile::KernelOp>(kernel.getSymNameAttr());
-    if (!canReplace(kernel, plan, candidate))
-      continue;
-    Result<CudaKernelText> text = emit(candidate, target, options, names);
-    if (!text && text.status().code() == ErrorCode::ResourceExhausted) {
-      tooLarge = text.status();
-      continue;
-    }
-    if (!text)
-      return text.status();
-    found.kernels.push_back(candidate);
-    found.plans.push_back(i);
-    found.texts.push_back(std::move(*text));
-  }
-  return found.texts.empty() ? Result<Candidates>(tooLarge) : found;
 }
 
 /// Puts `replacement`, of another module, in the place of `kernel`.
@@ -132,6 +102,107 @@ Result<CompiledKernel> publish(const CudaKernel &kernel, const CudaTarget &targe
   return compiled;
 }
 
+/// One kernel of the first plan on its way down the ladder.
+struct Climb {
+  tile::KernelOp original;
+  std::optional<unsigned> scores;     ///< CudaEmitOptions::scores.
+  tile::KernelOp taken;               ///< Of the plan whose kernel fits.
+  std::optional<CudaKernel> compiled; ///< Nothing yet: no text has fitted.
+  Status status;                      ///< Why the last text did not fit.
+  size_t texts = 0;                   ///< Tried so far.
+};
+
+/// Tries the kernels that do not fit yet, rung by rung.
+class Climber {
+public:
+  Climber(const CudaTarget &target, const CudaOptions &options, const KernelCompiler &compiler, mlir::ModuleOp first)
+      : target(target), options(options), compiler(compiler), first(first), names(namesOf(first)) {
+    for (auto kernel : first.getOps<tile::KernelOp>())
+      climbs.push_back({kernel, std::nullopt, {}, std::nullopt, {}, 0});
+    plain = climbs.size();
+  }
+
+  /// Also tries `kernel` in its form for best ids; false when it has none.
+  bool addBest(tile::KernelOp kernel, unsigned scores) {
+    Climb climb{kernel, scores, {}, std::nullopt, {}, 0};
+    if (!emit(climb, kernel))
+      return false;
+    climbs.push_back(std::move(climb));
+    return true;
+  }
+
+  Status tryRung(size_t rung, mlir::ModuleOp plan) {
+    llvm::SmallVector<std::pair<Climb *, tile::KernelOp>> tried;
+    std::vector<KernelLadder> texts;
+    for (Climb &climb : climbs) {
+      if (climb.compiled)
+        continue;
+      tile::KernelOp candidate = climb.original;
+      if (plan != first)
+        candidate = plan.lookupSymbol<tile::KernelOp>(climb.original.getSymNameAttr());
+      if (plan != first && !canReplace(climb.original, plan, candidate))
+        continue;
+      Result<CudaKernelText> text = emit(climb, candidate);
+      if (!text && text.status().code() != ErrorCode::ResourceExhausted)
+        return text.status();
+      if (!text) { // More shared memory than there is.
+        climb.status = text.status();
+        continue;
+      }
+      ++climb.texts;
+      texts.push_back({std::move(*text)});
+      tried.push_back({&climb, candidate});
+    }
+    std::vector<Result<CudaKernel>> results = compiler.compileEach(target, texts);
+    for (auto [row, result] : llvm::zip_equal(tried, results)) {
+      auto [climb, candidate] = row;
+      climb->status = result.status();
+      if (!result && result.status().code() != ErrorCode::ResourceExhausted)
+        return result.status();
+      if (!result)
+        continue;
+      climb->taken = candidate;
+      climb->compiled = std::move(*result);
+      climb->compiled->rung = rung;
+    }
+    return {};
+  }
+
+  bool isDone() const {
+    return llvm::all_of(climbs, [](const Climb &climb) { return climb.compiled.has_value(); });
+  }
+
+  /// The error of the first kernel that fits nowhere.
+  Status status() const {
+    for (const Climb &climb : climbs)
+      if (!climb.compiled)
+        return climb.texts < 2 ? climb.status
+                               : Status(climb.status.code(), climb.status.message() + "; it is the last of " +
+                                                                 std::to_string(climb.texts) + " tiles");
+    return {};
+  }
+
+  /// The kernels of the plan, in module order.
+  llvm::MutableArrayRef<Climb> kernels() { return llvm::MutableArrayRef<Climb>(climbs).take_front(plain); }
+  /// Those of addBest, in order.
+  llvm::MutableArrayRef<Climb> best() { return llvm::MutableArrayRef<Climb>(climbs).drop_front(plain); }
+
+private:
+  Result<CudaKernelText> emit(const Climb &climb, tile::KernelOp kernel) const {
+    CudaOptions form = options;
+    form.emit.scores = climb.scores;
+    return codegen::emit(kernel, target, form, names.lookup(climb.original.getSymName()));
+  }
+
+  const CudaTarget &target;
+  const CudaOptions &options;
+  const KernelCompiler &compiler;
+  mlir::ModuleOp first;
+  llvm::StringMap<KernelNames> names;
+  std::vector<Climb> climbs;
+  size_t plain = 0;
+};
+
 //===----------------------------------------------------------------------===//
 // Choosing tokens
 //===----------------------------------------------------------------------===//
@@ -155,105 +226,80 @@ std::optional<Head> headOf(mlir::ModuleOp module) {
   return launches == 1 && head->kernel ? head : std::nullopt;
 }
 
-/// A variant of the head that finds the best ids, before it is compiled.
-struct BestCandidates {
-  plan::VariantAttr variant;
-  Candidates found;
-};
-
-/// Of the first variants, those for few rows, as far as they have such a form.
-std::vector<BestCandidates> bestVariants(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target,
-                                         CudaOptions options, const llvm::StringMap<KernelNames> &names) {
-  std::vector<BestCandidates> list;
-  mlir::ModuleOp module = plans.front();
+/// Of the head's first variants, those for few rows, as far as they have a form for best ids.
+std::vector<plan::VariantAttr> addBestVariants(mlir::ModuleOp module, Climber &climber) {
+  std::vector<plan::VariantAttr> variants;
   std::optional<Head> head = headOf(module);
   if (!head)
-    return list;
-  options.emit.scores = head->scores;
+    return variants;
   for (auto variant : head->kernel.getVariants().getAsRange<plan::VariantAttr>()) {
     auto kernel = module.lookupSymbol<tile::KernelOp>(variant.getKernel().getAttr());
-    Result<Candidates> found = candidatesFor(kernel, plans, target, options, names.lookup(kernel.getSymName()));
-    if (!found)
+    if (!climber.addBest(kernel, head->scores))
       break;
-    list.push_back({variant, std::move(*found)});
+    variants.push_back(variant);
   }
-  return list;
+  return variants;
 }
 
-/// The ladders of everything that chooses tokens, in one order for compiling and for what comes of it.
-struct SamplingLadders {
-  std::optional<SamplingTexts> texts;
-  std::vector<BestCandidates> best;
-
-  void addTo(std::vector<KernelLadder> &ladders) const {
-    if (!texts)
-      return;
-    ladders.push_back({texts->sample});
-    for (const BestCandidates &variant : best)
-      ladders.push_back(variant.found.texts);
-    if (!best.empty())
-      ladders.push_back({texts->merge});
+/// `publish` writes a CudaKernel's files and gives a CompiledKernel.
+template <class Publish>
+Result<SamplingPlan> publishSampling(const SamplingTexts &texts, const CudaTarget &target,
+                                     const KernelCompiler &compiler, llvm::ArrayRef<plan::VariantAttr> variants,
+                                     llvm::MutableArrayRef<Climb> best, Publish publish) {
+  SamplingPlan plan;
+  std::vector<KernelLadder> ladders = {{texts.sample}};
+  if (!best.empty())
+    ladders.push_back({texts.merge});
+  FUSEC_ASSIGN_OR_RETURN(std::vector<CudaKernel> kernels, compiler.compile(target, ladders));
+  FUSEC_ASSIGN_OR_RETURN(plan.sample, publish(kernels.front()));
+  for (auto [variant, climb] : llvm::zip_equal(variants, best)) {
+    FUSEC_ASSIGN_OR_RETURN(CompiledKernel compiled, publish(*climb.compiled));
+    plan.best.push_back({std::move(compiled), climb.taken.getGrid(), variant.getSymbol(), variant.getLimit()});
   }
-  /// `publish` gives a CompiledKernel; `kernels` are those of addTo().
-  template <class Publish> Result<SamplingPlan> publishAll(std::span<const CudaKernel> kernels, Publish publish) const {
-    SamplingPlan plan;
-    FUSEC_ASSIGN_OR_RETURN(plan.sample, publish(kernels.front()));
-    for (const auto &[variant, kernel] : llvm::zip_first(best, kernels.subspan(1))) {
-      FUSEC_ASSIGN_OR_RETURN(CompiledKernel compiled, publish(kernel));
-      tile::KernelOp taken = variant.found.kernels[kernel.rung];
-      plan.best.push_back(
-          {std::move(compiled), taken.getGrid(), variant.variant.getSymbol(), variant.variant.getLimit()});
-    }
-    if (!best.empty()) {
-      FUSEC_ASSIGN_OR_RETURN(plan.merge, publish(kernels.back()));
-    }
-    return plan;
+  if (!best.empty()) {
+    FUSEC_ASSIGN_OR_RETURN(plan.merge, publish(kernels.back()));
   }
-};
+  return plan;
+}
 
 } // namespace
 
-Result<CudaKernels> compileCuda(llvm::ArrayRef<mlir::ModuleOp> plans, const CudaTarget &target, const fs::path &folder,
+Result<CudaKernels> compileCuda(const PlanLadder &plans, const CudaTarget &target, const fs::path &folder,
                                 const CudaOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(KernelCompiler compiler, KernelCompiler::create(options.compiler));
-  mlir::ModuleOp module = plans.front();
-  llvm::StringMap<KernelNames> names = namesOf(module);
-  std::vector<Candidates> candidates;
-  std::vector<KernelLadder> ladders;
-  for (auto kernel : module.getOps<tile::KernelOp>()) {
+  FUSEC_ASSIGN_OR_RETURN(mlir::ModuleOp module, plans.plan(0));
+  for (auto kernel : module.getOps<tile::KernelOp>())
     FUSEC_RETURN_IF_ERROR(dumpIR(kernel, target, options.compiler.dumpTo));
-    FUSEC_ASSIGN_OR_RETURN(Candidates found,
-                           candidatesFor(kernel, plans, target, options, names.lookup(kernel.getSymName())));
-    ladders.push_back(found.texts);
-    candidates.push_back(std::move(found));
+  Climber climber(target, options, compiler, module);
+  const std::optional<SamplingTexts> sampling = samplingKernels(options.sampledVocab, options.emit.symbols);
+  std::vector<plan::VariantAttr> best;
+  if (sampling)
+    best = addBestVariants(module, climber);
+  FUSEC_RETURN_IF_ERROR(climber.tryRung(0, module));
+  for (size_t rung = 1; rung < plans.rungs && !climber.isDone(); ++rung) {
+    FUSEC_ASSIGN_OR_RETURN(mlir::ModuleOp smaller, plans.plan(rung));
+    FUSEC_RETURN_IF_ERROR(climber.tryRung(rung, smaller));
   }
-  SamplingLadders sampling{samplingKernels(options.sampledVocab, options.emit.symbols), {}};
-  if (sampling.texts)
-    sampling.best = bestVariants(plans, target, options, names);
-  sampling.addTo(ladders);
-  FUSEC_ASSIGN_OR_RETURN(std::vector<CudaKernel> kernels, compiler.compile(target, ladders));
+  FUSEC_RETURN_IF_ERROR(climber.status());
 
   CudaKernels compiled{{}, {}, {std::string(target.name), "NVRTC " + compiler.nvrtc().versionText(), {}}};
   auto publishTo = [&](const CudaKernel &kernel) {
     compiled.table.rows.push_back(kernelTableRow(kernel));
     return publish(kernel, target, folder);
   };
-  const std::vector<CudaKernel> choosing(std::make_move_iterator(kernels.begin() + candidates.size()),
-                                         std::make_move_iterator(kernels.end()));
-  kernels.resize(candidates.size());
-  auto originals = llvm::to_vector(module.getOps<tile::KernelOp>());
-  for (auto [original, choice, kernel] : llvm::zip_equal(originals, candidates, kernels)) {
-    tile::KernelOp taken = choice.kernels[kernel.rung];
-    kernel.rung = choice.plans[kernel.rung];
-    FUSEC_ASSIGN_OR_RETURN(CompiledKernel row, publishTo(kernel));
+  for (Climb &climb : climber.kernels()) {
+    FUSEC_ASSIGN_OR_RETURN(CompiledKernel row, publishTo(*climb.compiled));
     compiled.kernels.push_back(std::move(row));
-    if (taken == original)
-      continue;
-    FUSEC_RETURN_IF_ERROR(dumpIR(taken, target, options.compiler.dumpTo));
-    replaceKernel(original, taken);
   }
-  if (sampling.texts) {
-    FUSEC_ASSIGN_OR_RETURN(compiled.sampling, sampling.publishAll(choosing, publishTo));
+  if (sampling) {
+    FUSEC_ASSIGN_OR_RETURN(compiled.sampling,
+                           publishSampling(*sampling, target, compiler, best, climber.best(), publishTo));
+  }
+  for (Climb &climb : climber.kernels()) { // Last: what is replaced is gone.
+    if (climb.taken == climb.original)
+      continue;
+    FUSEC_RETURN_IF_ERROR(dumpIR(climb.taken, target, options.compiler.dumpTo));
+    replaceKernel(climb.original, climb.taken);
   }
   return compiled;
 }

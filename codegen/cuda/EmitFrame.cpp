@@ -110,9 +110,9 @@ void KernelPrinter::printSignature(SourceText &text) {
       continue;
     bool isPanel = buffer.type.getLayout() == Layout::Panel;
     std::string type = isPanel ? "void" : cType(buffer.type.getElementType());
-    if (buffer.type.isPaged() && buffer.type.getStorage() == StorageType::F16)
+    if (!isPanel && buffer.type.getStorage() == StorageType::F16)
       type = "Half";
-    if (buffer.type.isPaged() && buffer.type.getStorage() == StorageType::BF16)
+    if (!isPanel && buffer.type.getStorage() == StorageType::BF16)
       type = "Bfloat";
     if (isScores(value)) {
       parameters.push_back({"SamplingMass *" + buffer.name, "for each 16 of " + describe(buffer.type)});

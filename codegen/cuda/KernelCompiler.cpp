@@ -179,8 +179,8 @@ Result<CudaKernel> KernelCompiler::compileOne(const CudaTarget &target, const Ke
       joined(excess) + (ladder.size() > 1 ? "; it is the last of " + std::to_string(ladder.size()) + " tiles" : ""));
 }
 
-Result<std::vector<CudaKernel>> KernelCompiler::compile(const CudaTarget &target,
-                                                        std::span<const KernelLadder> ladders) const {
+std::vector<Result<CudaKernel>> KernelCompiler::compileEach(const CudaTarget &target,
+                                                            std::span<const KernelLadder> ladders) const {
   std::vector<Result<CudaKernel>> results(ladders.size(), Result<CudaKernel>(cancelled("not compiled")));
   const size_t threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   // Ladders start in order, so the first one with an error is the same in every run.
@@ -188,14 +188,19 @@ Result<std::vector<CudaKernel>> KernelCompiler::compile(const CudaTarget &target
       ladders.size(), threads,
       [&](size_t i) {
         results[i] = compileOne(target, ladders[i]);
-        return results[i].ok();
+        return results[i].ok() || results[i].status().code() == ErrorCode::ResourceExhausted;
       },
       [&](size_t done) {
         if (options.progress)
           options.progress(done, ladders.size());
       });
+  return results;
+}
+
+Result<std::vector<CudaKernel>> KernelCompiler::compile(const CudaTarget &target,
+                                                        std::span<const KernelLadder> ladders) const {
   std::vector<CudaKernel> kernels;
-  for (Result<CudaKernel> &result : results) {
+  for (Result<CudaKernel> &result : compileEach(target, ladders)) {
     if (!result)
       return result.status();
     kernels.push_back(std::move(*result));

@@ -57,6 +57,10 @@ public:
   /// a text that does not compile, or a last rung that does not fit (ResourceExhausted: kernel, found, allowed).
   Result<std::vector<CudaKernel>> compile(const CudaTarget &target, std::span<const KernelLadder> ladders) const;
 
+  /// The same, with a result for each: one that does not fit (ResourceExhausted) keeps no other from being compiled.
+  /// Any other error does: what was not begun is Cancelled.
+  std::vector<Result<CudaKernel>> compileEach(const CudaTarget &target, std::span<const KernelLadder> ladders) const;
+
   /// Compiles one ladder.
   Result<CudaKernel> compileOne(const CudaTarget &target, const KernelLadder &ladder) const;
 

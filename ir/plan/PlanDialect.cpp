@@ -53,8 +53,8 @@ LogicalResult ProgramOp::verify() {
   if (static_cast<int64_t>(getPage()) <= 0)
     return emitOpError("has a page of ") << getPage() << " positions, expected a positive number";
   for (Operation &op : getBody().front())
-    if (!isa<BufferOp, LaunchOp>(op))
-      return op.emitError("only plan.buffer and plan.launch may stand in a plan.program");
+    if (!isa<BufferOp, LaunchOp, LibraryProductOp>(op))
+      return op.emitError("only plan.buffer, plan.launch and plan.library_product may stand in a plan.program");
   return success();
 }
 
@@ -66,6 +66,42 @@ LogicalResult BufferOp::verify() {
     return emitOpError("has parts exactly when it is a weight");
   if ((getKind() == BufferKind::Constant) != getValue().has_value())
     return emitOpError("has a value exactly when it is a constant");
+  return success();
+}
+
+LogicalResult PathAttr::verify(function_ref<InFlightDiagnostic()> emitError, PathKind, int64_t from) {
+  if (from < 1)
+    return emitError() << "a path is for steps from some number of tokens on, found " << from;
+  return success();
+}
+
+SmallVector<Value> LibraryProductOp::getReadBuffers() {
+  SmallVector<Value> read = {getRows(), getWeights()};
+  for (Value more : {getAddend(), getBias()})
+    if (more)
+      read.push_back(more);
+  return read;
+}
+
+LogicalResult LibraryProductOp::verify() {
+  auto typeOf = [](Value buffer) { return cast<tile::BufferType>(buffer.getType()); };
+  tile::BufferType rows = typeOf(getRows()), weights = typeOf(getWeights());
+  auto isOperand = [](tile::BufferType type) {
+    return type.getLayout() == tile::Layout::Rows && type.getRank() == 2 && type.getStorage() &&
+           fuse::isNarrowing(*type.getStorage(), type.getElementType());
+  };
+  if (!isOperand(rows) || !isOperand(weights) || rows.getStorage() != weights.getStorage() ||
+      rows.getDims()[1] != weights.getDims()[1])
+    return emitOpError("C1: cannot multiply ") << rows << " by " << weights;
+  auto isSum = [&](Value buffer, ArrayRef<fuse::Dim> dims) {
+    return !buffer || typeOf(buffer) == tile::BufferType::get(getContext(), dims, Float32Type::get(getContext()));
+  };
+  const fuse::Dim dims[] = {rows.getDims()[0], weights.getDims()[0]};
+  if (!isSum(getResult(), dims) || !isSum(getAddend(), dims) || !isSum(getBias(), dims[1]) ||
+      (getAddend() && getBias()))
+    return emitOpError("C2: the result, or what is added to it, has another type than the product");
+  if (getPath().getKind() != PathKind::Library)
+    return emitOpError("C3: is on the path of the kernels");
   return success();
 }
 

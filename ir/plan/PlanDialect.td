@@ -48,7 +48,7 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator
     `page` is the number of positions in a cache page.
 
     Constraints:
-    - C1: the body holds `plan.buffer`, `plan.launch` and nothing else; `page` is positive.
+    - C1: the body holds `plan.buffer`, `plan.launch`, `plan.library_product` and nothing else; `page` is positive.
 
     ```mlir
     plan.program @step page 64 {
@@ -85,6 +85,27 @@ def Plan_BufferOp : Plan_Op<"buffer", [HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
+def Plan_PathKind : I32EnumAttr<"PathKind", "who computes the products of large steps", [
+  I32EnumAttrCase<"Kernels", 0, "kernels">,
+  I32EnumAttrCase<"Library", 1, "library">
+]> {
+  let cppNamespace = "::fusec::plan";
+  let genSpecializedAttr = 0;
+}
+
+def Plan_PathAttr : AttrDef<Plan_Dialect, "Path"> {
+  let mnemonic = "path";
+  let summary = "One of two ways to compute the same buffers";
+  let description = [{
+    `<library from 256>`: only in a step of at least 256 tokens whose products a library computes;
+    `<kernels from 256>`: in every other step. What has no path is always done.
+    Whether there is a library is known when the artifact is loaded.
+  }];
+  let parameters = (ins EnumParameter<Plan_PathKind>:$kind, "int64_t":$from);
+  let assemblyFormat = "`<` $kind `from` $from `>`";
+  let genVerifyDecl = 1;
+}
+
 def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"ProgramOp">]> {
   let summary = "Runs a kernel on buffers, after all launches before it";
   let description = [{
@@ -98,8 +119,40 @@ def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"ProgramOp">]> {
     plan.launch @k0(%x, %y) "blk.0.attn_norm" : !tile.buffer<[ragged(T), 64], f32>, !tile.buffer<[ragged(T), 64], f32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Tile_AnyBuffer>:$buffers, StrAttr:$name, OptionalAttr<StrArrayAttr>:$ops);
-  let assemblyFormat = "$kernel `(` $buffers `)` $name attr-dict `:` type($buffers)";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Tile_AnyBuffer>:$buffers, StrAttr:$name,
+                   OptionalAttr<StrArrayAttr>:$ops, OptionalAttr<Plan_PathAttr>:$path);
+  let assemblyFormat = "$kernel `(` $buffers `)` $name (`path` $path^)? attr-dict `:` type($buffers)";
+}
+
+def Plan_LibraryProductOp : Plan_Op<"library_product", [HasParent<"ProgramOp">, AttrSizedOperandSegments]> {
+  let summary = "A matrix product by the device's library, after all launches before it";
+  let description = [{
+    `result[t, n] = sum over k of rows[t, k] * weights[n, k]`, exact products, sums in
+    f32 in an order of the library's own, which depends on the number of rows. Then
+    `+ bias[n]` or `+ addend[t, n]`, where given.
+
+    Constraints:
+    - C1: `rows` is `[T, K]` and `weights` `[N, K]`, row-major, both stored as f16 or both as bf16;
+    - C2: `result` and `addend` are `[T, N]` and `bias` is `[N]`, row-major, f32; at most one of the two is given;
+    - C3: `path` is the library's.
+
+    ```mlir
+    plan.library_product %x by %w plus %residual into %y "blk.0.ffn_down.weight" path <library from 256>
+      : !tile.buffer<[ragged(T), 1536], f32, bf16>, !tile.buffer<[576, 1536], f32, bf16>
+        -> !tile.buffer<[ragged(T), 576], f32> plus !tile.buffer<[ragged(T), 576], f32>
+    ```
+  }];
+  let arguments = (ins Tile_AnyBuffer:$rows, Tile_AnyBuffer:$weights, Optional<Tile_AnyBuffer>:$addend,
+                   Optional<Tile_AnyBuffer>:$bias, Tile_AnyBuffer:$result, StrAttr:$name, Plan_PathAttr:$path);
+  let assemblyFormat = [{
+    $rows `by` $weights (`plus` $addend^)? (`bias` $bias^)? `into` $result $name `path` $path attr-dict `:`
+    type($rows) `,` type($weights) `->` type($result) (`plus` type($addend)^)? (`bias` type($bias)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What is read, in the order of the operands.
+    ::llvm::SmallVector<::mlir::Value> getReadBuffers();
+  }];
 }
 
 def Plan_VariantAttr : AttrDef<Plan_Dialect, "Variant"> {

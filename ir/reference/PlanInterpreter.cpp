@@ -25,6 +25,9 @@ private:
   Result<Tensor> makeBuffer(plan::BufferOp buffer);
   Result<Tensor> givenBuffer(plan::BufferOp buffer);
   Status launch(plan::LaunchOp launch);
+  Status multiply(plan::LibraryProductOp product);
+  /// Whether the step does what is on this path; null is on both.
+  Result<bool> isTaken(plan::PathAttr path) const;
   void poisonSlotOf(Value written);
 
   ModuleOp module;
@@ -82,6 +85,9 @@ void PlanExecution::poisonSlotOf(Value written) {
 }
 
 Status PlanExecution::launch(plan::LaunchOp launch) {
+  FUSEC_ASSIGN_OR_RETURN(bool isDone, isTaken(launch.getPath().value_or(plan::PathAttr())));
+  if (!isDone)
+    return {};
   auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(module, launch.getKernelAttr());
   if (!kernel)
     return notFound("the module has no plan.kernel @" + launch.getKernel().str());
@@ -103,6 +109,39 @@ Status PlanExecution::launch(plan::LaunchOp launch) {
   return {};
 }
 
+Result<bool> PlanExecution::isTaken(plan::PathAttr path) const {
+  if (!path)
+    return true;
+  auto tokens = environment.symbols.find("T");
+  if (tokens == environment.symbols.end())
+    return notFound("size symbol 'T' has no value");
+  const bool byLibrary = options.hasLibrary && tokens->second >= path.getFrom();
+  return byLibrary == (path.getKind() == plan::PathKind::Library);
+}
+
+/// Sums in f64: the library's order is its own.
+Status PlanExecution::multiply(plan::LibraryProductOp product) {
+  FUSEC_ASSIGN_OR_RETURN(bool isDone, isTaken(product.getPath()));
+  if (!isDone)
+    return {};
+  poisonSlotOf(product.getResult());
+  const Tensor &rows = buffers[product.getRows()], &weights = buffers[product.getWeights()];
+  Tensor &result = buffers[product.getResult()];
+  const int64_t tokens = rows.dim(0), summed = rows.dim(1), outputs = weights.dim(0);
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t n = 0; n < outputs; ++n) {
+      double sum = 0;
+      for (int64_t k = 0; k < summed; ++k)
+        sum += rows.doubles()[t * summed + k] * weights.doubles()[n * summed + k];
+      if (product.getAddend())
+        sum += buffers[product.getAddend()].doubles()[t * outputs + n];
+      if (product.getBias())
+        sum += buffers[product.getBias()].values()[static_cast<size_t>(n)];
+      result.doubles()[t * outputs + n] = precision == Precision::F64 ? sum : static_cast<float>(sum);
+    }
+  return {};
+}
+
 Result<PlanRun> PlanExecution::execute(plan::ProgramOp program) {
   environment.page = static_cast<int64_t>(program.getPage());
   auto context = [](plan::BufferOp buffer) { return "buffer '" + buffer.getName().str() + "'"; };
@@ -110,6 +149,10 @@ Result<PlanRun> PlanExecution::execute(plan::ProgramOp program) {
     if (buffer.getKind() == plan::BufferKind::Input)
       FUSEC_RETURN_IF_ERROR(bindInput(buffer).withContext(context(buffer)));
   for (Operation &op : program.getBody().front()) {
+    if (auto product = dyn_cast<plan::LibraryProductOp>(op)) {
+      FUSEC_RETURN_IF_ERROR(multiply(product).withContext("product '" + product.getName().str() + "'"));
+      continue;
+    }
     if (auto launchOp = dyn_cast<plan::LaunchOp>(op)) {
       FUSEC_RETURN_IF_ERROR(launch(launchOp).withContext("launch '" + launchOp.getName().str() + "'"));
       continue;

@@ -41,6 +41,7 @@ struct PlanRun {
 
 struct PlanOptions {
   KernelOptions kernel;
+  bool hasLibrary = false; ///< Products of large steps are the library's.
   /// Called after each launch with its buffers, in argument order.
   std::function<void(const LaunchRecord &, llvm::ArrayRef<Tensor>)> afterLaunch;
 };
@@ -48,7 +49,8 @@ struct PlanOptions {
 Result<PlanRun> interpretPlan(mlir::ModuleOp module, plan::ProgramOp program, const PlanInputs &inputs,
                               const Environment &environment, Precision precision, const PlanOptions &options = {});
 
-/// The variant a kernel picks for the symbols, null when none applies and nothing runs; NotFound when a condition's symbol has no value.
+/// The variant a kernel picks for the symbols, null when none applies and nothing runs; NotFound when a condition's
+/// symbol has no value.
 Result<tile::KernelOp> pickVariant(mlir::ModuleOp module, plan::KernelOp kernel, const Environment &environment);
 
 } // namespace fusec::reference

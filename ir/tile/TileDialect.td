@@ -62,14 +62,16 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let summary = "Memory that a kernel reads or writes";
   let description = [{
     Dimensions as in `!fuse.tensor`, an element type, a layout and, for
-    stored weights and rounded caches, the storage type that loads decode. A
-    paged buffer of `f32` may be stored in `f16` or `bf16`.
+    stored weights and rounded values, the storage type that loads decode. A
+    paged or row-major buffer of `f32` may be stored in `f16` or `bf16`: stores
+    round to nearest even.
 
     ```mlir
     !tile.buffer<[ragged(T), 576], f32>
     !tile.buffer<[960, 576], f32, panel, q4_1>
     !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_k>
     !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_v, f16>
+    !tile.buffer<[ragged(T), 576], f32, bf16>
     ```
   }];
   let parameters = (ins
@@ -87,7 +89,7 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let extraClassDeclaration = [{
     int64_t getRank() const { return static_cast<int64_t>(getDims().size()); }
     bool isPaged() const { return getLayout() == Layout::PagedK || getLayout() == Layout::PagedV; }
-    /// Bytes that an element of a paged buffer, or one without storage, takes in memory.
+    /// Bytes that an element of a buffer that is not packed, takes in memory.
     int64_t getElementBytes() const {
       return getStorage() ? ::fusec::info(*getStorage()).blockBytes : getElementType().getIntOrFloatBitWidth() / 8;
     }

@@ -97,7 +97,8 @@ LogicalResult StoreOp::verify() {
   for (unsigned d = dims - rank; d < dims; ++d)
     if (vector.getDimSize(d - (dims - rank)) > 1 && !getMap().isFunctionOfDim(d))
       return emitOpError("C5: the map ignores lane index ") << d << ", so lanes would write one element";
-  if ((buffer.getStorage() && !buffer.isPaged()) || buffer.getLayout() == Layout::Panel)
+  bool isRounded = buffer.getStorage() && fuse::isNarrowing(*buffer.getStorage(), buffer.getElementType());
+  if ((buffer.getStorage() && !isRounded) || buffer.getLayout() == Layout::Panel)
     return emitOpError("C5: a stored weight is read-only");
   return success();
 }

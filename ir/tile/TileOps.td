@@ -143,7 +143,7 @@ def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[Me
     rounded to nearest even.
 
     Constraints: as C1 to C4 of `tile.load`, the value in place of the result;
-    - C5: the map names every lane index of an extent above 1 (no two lanes write one element); only paged buffers may have a storage type.
+    - C5: the map names every lane index of an extent above 1 (no two lanes write one element); a buffer with a storage type is rounded to f16 or bf16.
 
     ```mlir
     tile.store %acc, %y[%t, %n] map affine_map<(t, n) -> (t, n)> : vector<4x64xf32>, !tile.buffer<[ragged(T), 960], f32>

@@ -9,6 +9,7 @@
 #include "passes/Passes.h"
 #include "passes/derive/Cascade.h"
 #include "passes/lowering/KernelWriter.h"
+#include "passes/lowering/LibraryProduct.h"
 #include "passes/report/OpName.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -189,7 +190,9 @@ public:
     returned = function.getBody().front().getTerminator()->getOperand(0);
   }
 
-  void launch(FlatSymbolRefAttr kernel, ArrayRef<Value> graphValues, const KernelGroup &group) {
+  /// `name`: empty for that of the group's last op; `path`: may be null.
+  void launch(FlatSymbolRefAttr kernel, ArrayRef<Value> graphValues, const KernelGroup &group, plan::PathAttr path,
+              StringRef name = "") {
     SmallVector<Value> args;
     for (Value value : graphValues)
       args.push_back(value ? buffer(value) : blockTable());
@@ -198,8 +201,19 @@ public:
       names.push_back(builder.getStringAttr(fusec::opName(op)));
     Location loc = group.ops.back()->getLoc();
     launches.setInsertionPointToEnd(&program.getBody().front());
-    plan::LaunchOp::create(launches, loc, kernel, args, builder.getStringAttr(fusec::modelName(loc)),
-                           builder.getArrayAttr(names));
+    plan::LaunchOp::create(launches, loc, kernel, args,
+                           builder.getStringAttr(name.empty() ? fusec::modelName(loc) : name.str()),
+                           builder.getArrayAttr(names), path);
+  }
+
+  void call(const fusec::LibraryStep &step, plan::PathAttr path) {
+    const fusec::ProductCall &call = *step.call;
+    auto bufferOf = [&](Value value) { return value ? buffer(value) : Value(); };
+    Value rows = buffer(call.rows), weights = buffer(call.weights), addend = bufferOf(call.addend),
+          bias = bufferOf(call.bias), result = buffer(call.result);
+    launches.setInsertionPointToEnd(&program.getBody().front());
+    plan::LibraryProductOp::create(launches, step.group.ops.back()->getLoc(), rows, weights, addend, bias, result,
+                                   builder.getStringAttr(step.name), path);
   }
 
   /// Tokens of a query tile that every kernel takes; the runtime cuts the step's tokens by it.
@@ -293,6 +307,7 @@ struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
     if (failed(groups) || failed(checkReshapes(function)))
       return failure();
     fusec::TileTarget target{registers >= 32 ? 32 : registers / 2, page, gpu, rung, streamWeights, {}};
+    const fusec::ProductRates rates{kernelFlops, libraryFlops, bytesPerSecond, launchSeconds};
     Value tiles;
     target.queryTiles = [&] { return tiles ? tiles : tiles = addQueryTiles(function); };
     KernelLibrary library(module);
@@ -301,11 +316,29 @@ struct FuseToPlan : fusec::impl::FuseToPlanPassBase<FuseToPlan> {
       SmallVector<fusec::LaunchKernels> launches = kernelsFor(module, group, target);
       if (launches.empty())
         return failure();
+      FailureOr<std::optional<fusec::LibraryPath>> path = fusec::writeLibraryPath(module, group, target, rates);
+      if (failed(path))
+        return failure();
+      auto pathAttr = [&](plan::PathKind kind) {
+        return *path ? plan::PathAttr::get(&getContext(), kind, (*path)->from) : plan::PathAttr();
+      };
       for (const fusec::LaunchKernels &kernels : launches)
-        program.launch(library.add(kernels), kernels.front().graphValues, group);
+        program.launch(library.add(kernels), kernels.front().graphValues, group, pathAttr(plan::PathKind::Kernels));
+      if (*path)
+        addSteps((*path)->steps, pathAttr(plan::PathKind::Library), library, program);
     }
     program.noteQueryTile(module);
     return success();
+  }
+
+  static void addSteps(ArrayRef<fusec::LibraryStep> steps, plan::PathAttr path, KernelLibrary &library,
+                       ProgramBuilder &program) {
+    for (const fusec::LibraryStep &step : steps) {
+      if (step.call)
+        program.call(step, path);
+      else
+        program.launch(library.add(step.kernels), step.kernels.front().graphValues, step.group, path, step.name);
+    }
   }
 
   /// The list of query tiles, which the runtime writes for each step.

@@ -62,8 +62,9 @@ tile::BufferType bufferTypeFor(Value value) {
   if (isCache(type))
     return tile::BufferType::get(context, type.getDims(), type.getElementType(),
                                  isValueCache(value) ? tile::Layout::PagedV : tile::Layout::PagedK, type.getStorage());
-  if (type.getStorage() && type.getRank() == 2)
-    return tile::BufferType::get(context, type.getDims(), type.getElementType(), tile::Layout::Panel,
+  if (type.getStorage() && type.getRank() == 2) // What a map rounds lies in rows, as other activations do.
+    return tile::BufferType::get(context, type.getDims(), type.getElementType(),
+                                 value.getDefiningOp<MapOp>() ? tile::Layout::Rows : tile::Layout::Panel,
                                  type.getStorage());
   return tile::BufferType::get(context, type.getDims(), type.getElementType());
 }

@@ -29,8 +29,10 @@ struct Life {
 llvm::MapVector<plan::BufferOp, Life> lifetimes(plan::ProgramOp program) {
   llvm::MapVector<plan::BufferOp, Life> lives;
   int64_t time = 0;
-  for (auto launch : program.getOps<plan::LaunchOp>()) {
-    for (Value arg : launch.getBuffers()) {
+  for (Operation &step : program.getBody().front()) {
+    if (isa<plan::BufferOp>(step))
+      continue;
+    for (Value arg : step.getOperands()) {
       auto buffer = arg.getDefiningOp<plan::BufferOp>();
       if (!buffer.getSlot())
         continue;

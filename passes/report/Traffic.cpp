@@ -56,8 +56,10 @@ public:
   LaunchCounter(ModuleOp module, const StepSizes &sizes, const StepInputs &inputs)
       : symbols(module), sizes(sizes), inputs(inputs) {}
 
-  /// The kernel that a launch runs; null when it does nothing at these sizes.
+  /// The kernel that a launch runs; null when it does nothing at these sizes, or only beside a library.
   tile::KernelOp kernelOf(plan::LaunchOp launch) const {
+    if (launch.getPath() && launch.getPath()->getKind() == plan::PathKind::Library)
+      return {};
     return variantFor(symbols.lookup<plan::KernelOp>(launch.getKernel()), symbols, sizes);
   }
 

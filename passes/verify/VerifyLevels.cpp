@@ -99,29 +99,53 @@ struct VerifyPlan : fusec::impl::VerifyPlanPassBase<VerifyPlan> {
     return {};
   }
 
-  /// Activations and outputs are written before a launch reads them, whichever variants run.
+  /// What one launch or call of a step reads and writes.
+  struct Access {
+    SmallVector<Value> read, written;
+  };
+
+  /// Activations and outputs are written before they are read, whichever variants run and whoever multiplies.
   static LogicalResult checkWrites(ModuleOp module, plan::ProgramOp program) {
     SymbolTable symbols(module);
     llvm::DenseMap<Operation *, SmallVector<fusec::ArgumentUse>> known;
-    for (const Sizes &sizes : distinctSteps(module)) {
-      llvm::DenseSet<Value> written;
-      for (auto launch : program.getOps<plan::LaunchOp>()) {
-        plan::VariantAttr variant = variantOf(symbols.lookup<plan::KernelOp>(launch.getKernel()), sizes);
-        if (!variant)
-          continue; // Nothing runs.
-        auto kernel = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
-        auto [uses, isNew] = known.try_emplace(kernel);
-        if (isNew)
-          uses->second = fusec::usesOf(kernel);
-        for (auto [use, buffer] : llvm::zip(uses->second, launch.getBuffers())) {
-          auto declared = buffer.getDefiningOp<plan::BufferOp>();
-          if (use.read && declared.getSlot() && !written.contains(buffer))
-            return launch.emitError("reads buffer '") << declared.getName() << "' before anything was written to it";
-        }
-        for (auto [use, buffer] : llvm::zip(uses->second, launch.getBuffers()))
-          if (use.written)
-            written.insert(buffer);
+    auto accessOf = [&](plan::LaunchOp launch, const Sizes &sizes) {
+      Access access;
+      plan::VariantAttr variant = variantOf(symbols.lookup<plan::KernelOp>(launch.getKernel()), sizes);
+      if (!variant)
+        return access; // Nothing runs.
+      auto kernel = symbols.lookup<tile::KernelOp>(variant.getKernel().getValue());
+      auto [uses, isNew] = known.try_emplace(kernel);
+      if (isNew)
+        uses->second = fusec::usesOf(kernel);
+      for (auto [use, buffer] : llvm::zip(uses->second, launch.getBuffers())) {
+        if (use.read)
+          access.read.push_back(buffer);
+        if (use.written)
+          access.written.push_back(buffer);
       }
+      return access;
+    };
+    for (const Sizes &sizes : distinctSteps(module))
+      for (plan::PathKind taken : {plan::PathKind::Kernels, plan::PathKind::Library})
+        if (failed(checkStep(program, taken, [&](plan::LaunchOp launch) { return accessOf(launch, sizes); })))
+          return failure();
+    return success();
+  }
+
+  static LogicalResult checkStep(plan::ProgramOp program, plan::PathKind taken,
+                                 function_ref<Access(plan::LaunchOp)> accessOf) {
+    llvm::DenseSet<Value> written;
+    for (Operation &step : program.getBody().front()) {
+      auto launch = dyn_cast<plan::LaunchOp>(step);
+      auto product = dyn_cast<plan::LibraryProductOp>(step);
+      auto path = step.getAttrOfType<plan::PathAttr>("path");
+      if ((!launch && !product) || (path && path.getKind() != taken))
+        continue;
+      const Access access = launch ? accessOf(launch) : Access{product.getReadBuffers(), {product.getResult()}};
+      for (Value buffer : access.read)
+        if (auto declared = buffer.getDefiningOp<plan::BufferOp>(); declared.getSlot() && !written.contains(buffer))
+          return step.emitError("reads buffer '") << declared.getName() << "' before anything was written to it";
+      written.insert(access.written.begin(), access.written.end());
     }
     return success();
   }
@@ -130,8 +154,8 @@ struct VerifyPlan : fusec::impl::VerifyPlanPassBase<VerifyPlan> {
   static LogicalResult checkSlots(plan::ProgramOp program) {
     llvm::DenseMap<int64_t, plan::BufferOp> holder;
     llvm::DenseSet<Operation *> replaced;
-    for (auto launch : program.getOps<plan::LaunchOp>())
-      for (Value arg : launch.getBuffers()) {
+    for (Operation &step : program.getBody().front())
+      for (Value arg : step.getOperands()) {
         auto buffer = arg.getDefiningOp<plan::BufferOp>();
         if (!buffer || !buffer.getSlot())
           continue;
@@ -139,7 +163,7 @@ struct VerifyPlan : fusec::impl::VerifyPlanPassBase<VerifyPlan> {
         if (current == buffer)
           continue;
         if (replaced.contains(buffer))
-          return launch.emitError("uses buffer '") << buffer.getName() << "' after its slot was given to another";
+          return step.emitError("uses buffer '") << buffer.getName() << "' after its slot was given to another";
         if (current)
           replaced.insert(current);
         current = buffer;

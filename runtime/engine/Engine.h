@@ -50,7 +50,8 @@ struct EngineOptions {
   std::filesystem::path artifact = {}; ///< Directory that holds manifest.json.
   int threads = 0;                     ///< 0 = one per physical core this process may use.
   int64_t contextTokens = 0;           ///< 0 = the smaller of the model's context and 4096.
-  int64_t chunkTokens = 256;           ///< Prompt tokens per step; does not change results.
+  int64_t chunkTokens = 256;           ///< Prompt tokens per step; changes no result but those of
+                                       ///< artifacts with products of a library.
   std::string level = {};              ///< CPU: "avx2", "avx512"; "" = the best this CPU runs.
   std::string device = {};             ///< "" or "host", "cuda", "cuda:1", "virtual[:sm_80]" (docs/cuda/running.md).
   bool graphs = true;                  ///< GPU: replay decode steps from captured graphs.

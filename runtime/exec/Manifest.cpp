@@ -58,6 +58,18 @@ bool LaunchInfo::serves(StepGoal goal) const {
   return goals.empty() || std::find(goals.begin(), goals.end(), goal) != goals.end();
 }
 
+bool LaunchInfo::isDone(const SymbolValues &values, bool hasLibrary) const {
+  if (!path)
+    return true;
+  const bool byLibrary = hasLibrary && values[Symbol::Tokens] >= path->from;
+  return byLibrary == (path->by == ProductPath::Library);
+}
+
+bool Manifest::usesLibrary() const {
+  return std::any_of(launches.begin(), launches.end(),
+                     [](const LaunchInfo &launch) { return launch.kind == LaunchKind::LibraryProduct; });
+}
+
 bool KernelVariant::accepts(const SymbolValues &values) const {
   return std::all_of(when.begin(), when.end(), [&](const Limit &limit) { return values[limit.symbol] <= limit.most; });
 }

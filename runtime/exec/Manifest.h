@@ -108,19 +108,36 @@ struct BufferInfo {
   std::optional<int64_t> bytesAt(const SymbolValues &values) const;
 };
 
-/// What a launch asks the device for. Calls of a library (a matrix product of cuBLASLt) become a second kind.
+/// What a launch asks the device for.
 enum class LaunchKind : uint8_t {
-  Kernel, ///< A generated kernel of the target.
+  Kernel,         ///< A generated kernel of the target.
+  LibraryProduct, ///< A matrix product of the device's library.
+};
+
+/// Who multiplies in large steps.
+enum class ProductPath : uint8_t { Kernels, Library };
+
+/// One of two ways to compute the same buffers: a launch of the library's path is done in steps of at least `from`
+/// tokens whose products the library computes, one of the kernels' path in all others.
+struct LaunchPath {
+  ProductPath by = ProductPath::Kernels;
+  int64_t from = 0; ///< >= 1.
 };
 
 struct LaunchInfo {
   LaunchKind kind = LaunchKind::Kernel;
   std::string name;            ///< "blk.0.attn_norm"
-  std::string kernel;          ///< Key of TargetInfo::kernels, present in every target that can run the launch.
-  std::vector<int32_t> args;   ///< Indices into Manifest::buffers.
+  std::string kernel;          ///< Key of TargetInfo::kernels, present in every target that can run it. Kernel only.
+  std::vector<int32_t> args;   ///< Indices into Manifest::buffers. LibraryProduct: rows, weights, result.
   std::vector<StepGoal> goals; ///< The steps it is part of; empty = all.
+  std::optional<LaunchPath> path;
+
+  // LibraryProduct: result[t, n] = sum over k of rows[t, k] * weights[n, k], + addend[t, n] or bias[n].
+  int32_t addend = -1, bias = -1; ///< Indices likewise; -1: none.
 
   bool serves(StepGoal goal) const;
+  /// Whether a step of these sizes does it; `hasLibrary`: the step's products may be the library's.
+  bool isDone(const SymbolValues &values, bool hasLibrary) const;
 };
 
 struct GridAxis {
@@ -177,6 +194,8 @@ struct Manifest {
   std::vector<LaunchInfo> launches;
   std::vector<TargetInfo> targets;
 
+  /// Whether some products may be a library's.
+  bool usesLibrary() const;
   const TargetInfo *findTarget(std::string_view level) const;
   /// Index of a buffer.
   std::optional<size_t> findOutput(OutputKind kind) const;

@@ -219,17 +219,60 @@ Result<StepGoal> readGoal(const json &value) {
   return corruptData("expected logits, sampled or greedy, found " + value.dump());
 }
 
+struct LaunchKindName {
+  std::string_view name;
+  LaunchKind kind;
+};
+constexpr LaunchKindName launchKindNames[] = {{"kernel", LaunchKind::Kernel},
+                                              {"library_product", LaunchKind::LibraryProduct}};
+
+struct PathName {
+  std::string_view name;
+  ProductPath path;
+};
+constexpr PathName pathNames[] = {{"kernels", ProductPath::Kernels}, {"library", ProductPath::Library}};
+
+Status readPath(const json &object, LaunchInfo &launch) {
+  if (!jsonFind(object, "path"))
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(const json *path, jsonObject(object, "path"));
+  FUSEC_ASSIGN_OR_RETURN(std::string by, jsonString(*path, "by"));
+  const PathName *row = findRow(pathNames, by);
+  if (!row)
+    return corruptData("key 'path': expected by kernels or library, found '" + by + "'");
+  FUSEC_ASSIGN_OR_RETURN(int64_t from, readSize(*path, "from", 1));
+  launch.path = LaunchPath{row->path, from};
+  return {};
+}
+
+/// The members that only a library's product has.
+Status readProductMembers(const json &object, LaunchInfo &launch) {
+  const std::pair<const char *, int32_t &> added[] = {{"addend", launch.addend}, {"bias", launch.bias}};
+  for (const auto &[key, index] : added)
+    if (const json *value = jsonFind(object, key)) {
+      FUSEC_ASSIGN_OR_RETURN(index, readId(*value));
+    }
+  return {};
+}
+
 Result<LaunchInfo> readLaunch(const json &object) {
   LaunchInfo launch;
   FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonStringOr(object, "kind", "kernel"));
-  if (kind != "kernel")
-    return unsupported("launch kind '" + kind + "': this fusec runs launches of kind 'kernel'");
-  FUSEC_ASSIGN_OR_RETURN(launch.kernel, jsonString(object, "kernel"));
+  const LaunchKindName *row = findRow(launchKindNames, kind);
+  if (!row)
+    return unsupported("launch kind '" + kind + "': this fusec runs launches of kind 'kernel' and 'library_product'");
+  launch.kind = row->kind;
+  if (launch.kind == LaunchKind::Kernel) {
+    FUSEC_ASSIGN_OR_RETURN(launch.kernel, jsonString(object, "kernel"));
+  } else {
+    FUSEC_RETURN_IF_ERROR(readProductMembers(object, launch));
+  }
   FUSEC_ASSIGN_OR_RETURN(launch.name, jsonStringOr(object, "name", launch.kernel));
   FUSEC_ASSIGN_OR_RETURN(launch.args, readArray<int32_t>(object, "args", maxEntries, readId));
   if (jsonFind(object, "goals")) {
     FUSEC_ASSIGN_OR_RETURN(launch.goals, readArray<StepGoal>(object, "goals", numStepGoals, readGoal));
   }
+  FUSEC_RETURN_IF_ERROR(readPath(object, launch));
   return launch;
 }
 

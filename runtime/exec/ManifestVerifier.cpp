@@ -8,7 +8,8 @@
 //     for their dims.
 //  4. Launch arguments are buffers; every target has every kernel that a launch
 //     names (a CPU those of the steps that give logits), and no variant stands
-//     behind one that always matches.
+//     behind one that always matches. The buffers of a library's product have the
+//     types of one, and every target is CUDA's.
 //  5. A CUDA target's level is an architecture (sm_80), its kernels have blocks
 //     of whole warps and a cubin or PTX.
 //  6. Ids of the model lie in its vocabulary; all paths stay inside the
@@ -190,12 +191,61 @@ private:
   }
 
   Status checkLaunches() const {
-    for (const LaunchInfo &launch : manifest.launches)
-      for (int32_t arg : launch.args)
+    for (const LaunchInfo &launch : manifest.launches) {
+      std::vector<int32_t> args = launch.args;
+      for (int32_t added : {launch.addend, launch.bias})
+        if (added != -1)
+          args.push_back(added);
+      for (int32_t arg : args)
         if (arg < 0 || static_cast<size_t>(arg) >= manifest.buffers.size())
           return corruptData("launch '" + launch.name + "': argument " + std::to_string(arg) + " is none of the " +
                              std::to_string(manifest.buffers.size()) + " buffers");
+      if (launch.path)
+        FUSEC_RETURN_IF_ERROR(requireDeclared(Symbol::Tokens));
+      if (launch.kind == LaunchKind::LibraryProduct)
+        if (Status status = checkProduct(launch); !status.ok())
+          return status.withContext("launch '" + launch.name + "'");
+    }
     return {};
+  }
+
+  /// rows [T, K] and weights [N, K] of one 16-bit type, the result [T, N] and what is added to it f32. K and N are
+  /// multiples of 8, so that every row starts at 16 bytes, as the library wants it.
+  Status checkProduct(const LaunchInfo &launch) const {
+    if (launch.args.size() != 3)
+      return corruptData("expected the arguments rows, weights and result, found " +
+                         std::to_string(launch.args.size()));
+    if (!launch.path || launch.path->by != ProductPath::Library)
+      return corruptData("a product of the library is on the library's path");
+    const BufferInfo &rows = bufferOf(launch.args[0]), &weights = bufferOf(launch.args[1]);
+    if ((rows.type.name != "bf16" && rows.type.name != "f16") || weights.type.name != rows.type.name ||
+        rows.dims.size() != 2 || weights.dims.size() != 2 || weights.dims[1] != rows.dims[1])
+      return corruptData("cannot multiply " + describe(rows) + " by " + describe(weights));
+    for (const Extent &dim : weights.dims)
+      if (dim.symbol || dim.constant <= 0 || dim.constant % 8 != 0)
+        return corruptData("expected extents of the weights that are multiples of 8, found " + print(weights.dims));
+    const std::vector<Extent> sums = {rows.dims[0], weights.dims[0]};
+    FUSEC_RETURN_IF_ERROR(requireSums(launch.args[2], sums));
+    FUSEC_RETURN_IF_ERROR(launch.addend == -1 ? Status() : requireSums(launch.addend, sums));
+    FUSEC_RETURN_IF_ERROR(launch.bias == -1 ? Status() : requireSums(launch.bias, {sums[1]}));
+    if (launch.addend != -1 && launch.bias != -1)
+      return corruptData("expected an addend or a bias, found both");
+    for (const TargetInfo &target : manifest.targets)
+      if (target.kind != TargetKind::Cuda)
+        return corruptData("a product of a library needs CUDA targets, found '" + target.level + "'");
+    return {};
+  }
+
+  const BufferInfo &bufferOf(int32_t index) const { return manifest.buffers[static_cast<size_t>(index)]; }
+  static std::string describe(const BufferInfo &buffer) {
+    return "'" + buffer.name + "' " + std::string(buffer.type.name) + " " + print(buffer.dims);
+  }
+
+  Status requireSums(int32_t index, const std::vector<Extent> &dims) const {
+    const BufferInfo &buffer = bufferOf(index);
+    if (buffer.type.name == "f32" && buffer.dims == dims)
+      return {};
+    return corruptData("expected f32 " + print(dims) + ", found " + describe(buffer));
   }
 
   Status checkTargets() const {
@@ -243,7 +293,8 @@ private:
         return status.withContext("kernel '" + name + "'");
     }
     for (const LaunchInfo &launch : manifest.launches)
-      if ((!isHost || launch.serves(StepGoal::Logits)) && !target.kernels.count(launch.kernel))
+      if (launch.kind == LaunchKind::Kernel && (!isHost || launch.serves(StepGoal::Logits)) &&
+          !target.kernels.count(launch.kernel))
         return corruptData("launch '" + launch.name + "': no kernel '" + launch.kernel + "'");
     return {};
   }

@@ -51,6 +51,10 @@ void CompileCommand::declare(CLI::App &app) {
   app.add_flag("--stream-weights", options.streamWeights,
                "CUDA: packed weights of products of few tokens come through a ring in shared memory")
       ->needs(target);
+  app.add_option("--library-products", options.libraryProducts, libraryProductsHelp)
+      ->type_name("off|auto|FILE")
+      ->capture_default_str()
+      ->needs(target);
   app.add_option("--level", options.levels, "CPU levels to compile for; default: the best this CPU runs")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 namespace fusec {
 
@@ -130,6 +131,23 @@ Status printExtensions(const nlohmann::json &manifest) {
   return {};
 }
 
+/// The products that a library computes in large steps, by the fewest tokens of one.
+Status printProducts(const nlohmann::json &launches) {
+  std::map<int64_t, int> counts;
+  for (const nlohmann::json &launch : launches) {
+    FUSEC_ASSIGN_OR_RETURN(std::string kind, jsonStringOr(launch, "kind", "kernel"));
+    if (kind != "library_product")
+      continue;
+    FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *path, jsonObject(launch, "path"));
+    FUSEC_ASSIGN_OR_RETURN(int64_t from, jsonInt(*path, "from"));
+    ++counts[from];
+  }
+  for (const auto &[from, count] : counts)
+    std::printf("%-20s %d, in steps of %lld tokens and more\n", "products by cuBLASLt", count,
+                static_cast<long long>(from));
+  return {};
+}
+
 /// An artifact's own description: what it was made from and for, and its parts.
 Status printArtifact(const std::filesystem::path &artifact, bool json) {
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
@@ -149,6 +167,7 @@ Status printArtifact(const std::filesystem::path &artifact, bool json) {
                 value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   FUSEC_RETURN_IF_ERROR(printCache(manifest));
   FUSEC_RETURN_IF_ERROR(printExtensions(manifest));
+  FUSEC_RETURN_IF_ERROR(printProducts(*launches));
   for (const nlohmann::json &target : *targets) {
     FUSEC_ASSIGN_OR_RETURN(std::string level, jsonString(target, "level"));
     FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *kernels, jsonObject(target, "kernels"));

@@ -11,6 +11,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <future>
+
 namespace fusec {
 
 namespace {
@@ -46,12 +48,17 @@ void reportTaken(const Compilation &compilation, const CompileOptions &options) 
 
 Status buildArtifact(Compilation &compilation, const CompileOptions &options) {
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  std::error_code error;
+  fs::create_directories(options.output, error);
+  std::future<Status> text =
+      std::async(std::launch::async, [&] { return codegen::writeModelText(options.output, compilation.model()); });
   FUSEC_ASSIGN_OR_RETURN(std::vector<codegen::TargetPlan> targets, compileTargets(compilation, options, modules));
   codegen::ArtifactOptions artifact;
   artifact.version = FUSEC_VERSION;
   FUSEC_ASSIGN_OR_RETURN(artifact.digest, digestOf(compilation.model()));
   FUSEC_ASSIGN_OR_RETURN(artifact.extensions, compilation.usedExtensions());
   artifact.progress = [&](double fraction) { report(options, "packing weights", 0.7 + 0.3 * fraction); };
+  FUSEC_RETURN_IF_ERROR(text.get());
   return codegen::writeArtifact(options.output, compilation.model(), targets, artifact);
 }
 
@@ -75,7 +82,9 @@ Result<fs::path> compileModel(const CompileOptions &options) {
   if (options.kvDtype && !isCacheType(*options.kvDtype))
     return invalidArgument("a KV cache is stored in f32, f16 or bf16, not in " +
                            std::string(info(*options.kvDtype).name));
-  FUSEC_RETURN_IF_ERROR(parseTargetChoice(options.target).status()); // A wrong target is said before the work.
+  FUSEC_ASSIGN_OR_RETURN(TargetChoice target, parseTargetChoice(options.target)); // Said before the work.
+  if (target.kind == TargetKind::Host && options.libraryProducts != "off")
+    return invalidArgument("--library-products " + options.libraryProducts + " is for CUDA, the target is the CPU");
   FUSEC_RETURN_IF_ERROR(parseMlirFlags(options.mlirFlags));
   report(options, "reading the model", 0.0);
   Compilation compilation(options);

@@ -45,27 +45,28 @@ struct TakenFusion {
 };
 
 struct CompileOptions {
-  std::filesystem::path model;            ///< GGUF file (any part of a split one) or Hugging Face directory.
-  std::filesystem::path output;           ///< Artifact directory to create; its parent must exist.
-  std::string target = "host";            ///< "host", "cuda" or "cuda:sm_80,sm_90a" (TargetChoice.h).
-  std::string math = "auto";              ///< CUDA: what products round operands to: "f32", "bf16", "f16".
-  bool streamWeights = false;             ///< CUDA: packed weights of few tokens come through shared memory.
-  std::vector<std::string> levels;        ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
-  std::filesystem::path nvrtc;            ///< CUDA: libnvrtc.so; empty = the usual places.
-  std::filesystem::path kernelCache;      ///< CUDA: cache directory for compiled kernels; empty = none.
+  std::filesystem::path model;         ///< GGUF file (any part of a split one) or Hugging Face directory.
+  std::filesystem::path output;        ///< Artifact directory to create; its parent must exist.
+  std::string target = "host";         ///< "host", "cuda" or "cuda:sm_80,sm_90a" (TargetChoice.h).
+  std::string math = "auto";           ///< CUDA: what products round operands to: "f32", "bf16", "f16".
+  std::string libraryProducts = "off"; ///< CUDA: "off", "auto" or a file of rates (LibraryProducts.h).
+  bool streamWeights = false;          ///< CUDA: packed weights of few tokens come through shared memory.
+  std::vector<std::string> levels;     ///< CPU levels ("avx2", "avx512"); empty = the host's best one.
+  std::filesystem::path nvrtc;         ///< CUDA: libnvrtc.so; empty = the usual places.
+  std::filesystem::path kernelCache;   ///< CUDA: cache directory for compiled kernels; empty = none.
   /// How keys and values are stored; IR of `compileFrom` says it itself. Empty: f32, or the 16 bits that products round
   /// their operands to anyway, which changes no result.
   std::optional<StorageType> kvDtype;
-  std::filesystem::path dumpPhasesTo;     ///< Directory for the IR after each phase; empty = none.
-  std::filesystem::path dumpKernelsTo;    ///< Directory for each kernel's IR and LLVM IR; empty = none.
-  std::filesystem::path remarksFile;      ///< YAML file of all decisions; empty = none.
-  std::string compileFrom;                ///< Phase that `model` (then an .mlir file) is at; empty = a model file.
-  std::string compileTo;                  ///< Last phase to run; then `output` is an .mlir file; empty = all.
-  std::vector<std::string> mlirFlags;     ///< MLIR's own flags, e.g. "--mlir-print-ir-after-all".
-  bool fusion = true;                     ///< False: every op its own kernel, nothing derived.
-  bool derivation = true;                 ///< False: only fusions that need no algebra.
+  std::filesystem::path dumpPhasesTo;  ///< Directory for the IR after each phase; empty = none.
+  std::filesystem::path dumpKernelsTo; ///< Directory for each kernel's IR and LLVM IR; empty = none.
+  std::filesystem::path remarksFile;   ///< YAML file of all decisions; empty = none.
+  std::string compileFrom;             ///< Phase that `model` (then an .mlir file) is at; empty = a model file.
+  std::string compileTo;               ///< Last phase to run; then `output` is an .mlir file; empty = all.
+  std::vector<std::string> mlirFlags;  ///< MLIR's own flags, e.g. "--mlir-print-ir-after-all".
+  bool fusion = true;                  ///< False: every op its own kernel, nothing derived.
+  bool derivation = true;              ///< False: only fusions that need no algebra.
   std::filesystem::path fusionPlan;    ///< File of a fusion plan to replay; empty = none.
-  int64_t fusionLimit = -1;               ///< Take only the first so many fusions; negative: all.
+  int64_t fusionLimit = -1;            ///< Take only the first so many fusions; negative: all.
   bool perturb = false;                ///< Move every value by about its rounding: a probe, see perturb-rounding.
   /// Receives the fusions taken, in the order they were asked for; null: not wanted.
   std::vector<TakenFusion> *taken = nullptr;
@@ -88,20 +89,20 @@ Result<std::filesystem::path> compileModel(const CompileOptions &options);
 enum class ReportForm { Text, Json };
 
 struct ExplainOptions {
-  std::filesystem::path model;            ///< GGUF file, Hugging Face directory, or .mlir file with compileFrom.
-  std::vector<std::string> levels;        ///< As in CompileOptions.
-  std::optional<StorageType> kvDtype;     ///< As in CompileOptions.
-  std::string compileFrom;                ///< As in CompileOptions; Primitives or before.
-  std::filesystem::path fusionPlan;       ///< As in CompileOptions.
-  ExtensionFiles extensions;              ///< As in CompileOptions.
-  int64_t tokens = 1;                     ///< Of the step that bytes are counted for.
-  int64_t context = 512;                  ///< Positions in the cache after it; at least `tokens`.
-  ReportForm form = ReportForm::Text;     ///< Of ExplainOutput::report.
-  bool html = false;                      ///< Fill ExplainOutput::page.
-  bool phaseTimes = false;                ///< Report compile time, which differs from run to run.
-  std::filesystem::path timings;          ///< Kernel times (docs/fusion-plan.md); empty = none.
-  std::string kernel;                     ///< Only this kernel, with its IR; empty = the overview.
-  std::filesystem::path other;            ///< Not empty: compare `model` with this. Both may be plans or JSON reports.
+  std::filesystem::path model;        ///< GGUF file, Hugging Face directory, or .mlir file with compileFrom.
+  std::vector<std::string> levels;    ///< As in CompileOptions.
+  std::optional<StorageType> kvDtype; ///< As in CompileOptions.
+  std::string compileFrom;            ///< As in CompileOptions; Primitives or before.
+  std::filesystem::path fusionPlan;   ///< As in CompileOptions.
+  ExtensionFiles extensions;          ///< As in CompileOptions.
+  int64_t tokens = 1;                 ///< Of the step that bytes are counted for.
+  int64_t context = 512;              ///< Positions in the cache after it; at least `tokens`.
+  ReportForm form = ReportForm::Text; ///< Of ExplainOutput::report.
+  bool html = false;                  ///< Fill ExplainOutput::page.
+  bool phaseTimes = false;            ///< Report compile time, which differs from run to run.
+  std::filesystem::path timings;      ///< Kernel times (docs/fusion-plan.md); empty = none.
+  std::string kernel;                 ///< Only this kernel, with its IR; empty = the overview.
+  std::filesystem::path other;        ///< Not empty: compare `model` with this. Both may be plans or JSON reports.
   std::function<void(std::string_view stage, double fraction)> progress;
 };
 
@@ -117,8 +118,8 @@ struct ExplainOutput {
 Result<ExplainOutput> explainModel(const ExplainOptions &options);
 
 struct ReferenceOptions {
-  std::filesystem::path model; ///< GGUF file or Hugging Face directory.
-  std::vector<int32_t> ids;    ///< In [0, vocab), not empty.
+  std::filesystem::path model;                                           ///< GGUF file or Hugging Face directory.
+  std::vector<int32_t> ids;                                              ///< In [0, vocab), not empty.
   std::function<void(std::string_view stage, double fraction)> progress; ///< As in CompileOptions.
 };
 

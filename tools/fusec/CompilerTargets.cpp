@@ -5,6 +5,7 @@
 #include "codegen/cuda/CudaCompiler.h"
 #include "codegen/host/ObjectCompiler.h"
 #include "tools/fusec/KernelPrediction.h"
+#include "tools/fusec/LibraryProducts.h"
 #include "tools/fusec/TargetChoice.h"
 
 namespace fusec {
@@ -34,16 +35,18 @@ std::vector<std::string> levelsOf(const CompileOptions &options) {
 
 PipelineOptions hostPipeline(const std::string &level) { return {registersOf(level), pageTokens}; }
 
-/// The ladder of plans, the preferred tiles first.
-std::vector<PipelineOptions> cudaPipelines(const std::string &math, const CompileOptions &options) {
+/// Plans of one program with ever smaller tiles.
+constexpr size_t cudaRungs = 4;
+
+PipelineOptions cudaPipeline(const std::string &math, const CompileOptions &options, const ProductRates &products,
+                             size_t rung = 0) {
   PipelineOptions pipeline{32, pageTokens};
   pipeline.isGpu = true;
+  pipeline.rung = static_cast<int64_t>(rung);
   pipeline.operands = math == "f32" ? "" : math;
   pipeline.streamWeights = options.streamWeights;
-  std::vector<PipelineOptions> ladder;
-  for (; pipeline.rung < 4; ++pipeline.rung)
-    ladder.push_back(pipeline);
-  return ladder;
+  pipeline.products = products;
+  return pipeline;
 }
 
 /// Plans and compiles the kernels of one CPU level.
@@ -64,21 +67,23 @@ Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const Compile
 
 /// Plans and compiles the kernels of one CUDA target; `progress` runs from 0 to 1.
 Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const CompileOptions &options,
-                                              const codegen::CudaTarget &target,
+                                              const codegen::CudaTarget &target, const ProductRates &products,
                                               const std::function<void(double)> &progress, Modules &modules) {
   const std::string name(target.name);
   const std::string math = compilation.math();
   Modules owned;
-  std::vector<mlir::ModuleOp> plans;
-  for (const PipelineOptions &pipeline : cudaPipelines(math, options)) {
-    FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(pipeline, name));
-    plans.push_back(*module);
-    owned.push_back(std::move(module));
-  }
+  auto planOf = [&](size_t rung) -> Result<mlir::ModuleOp> {
+    if (rung == owned.size()) {
+      FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(cudaPipeline(math, options, products, rung), name));
+      owned.push_back(std::move(module));
+    }
+    return *owned[rung];
+  };
+  FUSEC_ASSIGN_OR_RETURN(mlir::ModuleOp first, planOf(0));
   codegen::CudaOptions cuda;
   cuda.emit.symbols = codegen::symbolOrder();
   cuda.emit.pageTokens = pageTokens;
-  cuda.emit.pageStride = codegen::pageStride(plans.front());
+  cuda.emit.pageStride = codegen::pageStride(first);
   cuda.sampledVocab = compilation.model().config().vocab;
   cuda.compiler.nvrtc.library = options.nvrtc;
   cuda.compiler.cache = options.kernelCache;
@@ -88,11 +93,12 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   };
   const fs::path folder = options.output / "kernels" / name;
   FUSEC_RETURN_IF_ERROR(makeDirectory(folder));
-  FUSEC_ASSIGN_OR_RETURN(codegen::CudaKernels compiled, codegen::compileCuda(plans, target, folder, cuda));
-  predictBytes(plans.front(), compiled.table);
+  FUSEC_ASSIGN_OR_RETURN(codegen::CudaKernels compiled,
+                         codegen::compileCuda({cudaRungs, planOf}, target, folder, cuda));
+  predictBytes(first, compiled.table);
   FUSEC_RETURN_IF_ERROR(codegen::writeKernelTable(folder, compiled.table));
   codegen::TargetPlan plan{
-      name, plans.front(), std::move(compiled.kernels), TargetKind::Cuda, math, std::move(compiled.sampling)};
+      name, first, std::move(compiled.kernels), TargetKind::Cuda, math, std::move(compiled.sampling)};
   modules.push_back(std::move(owned.front()));
   return plan;
 }
@@ -103,7 +109,8 @@ Result<PipelineOptions> firstPipeline(const Compilation &compilation, const Comp
   FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
   if (choice.kind == TargetKind::Host)
     return hostPipeline(levelsOf(options).front());
-  return cudaPipelines(compilation.math(), options).front();
+  FUSEC_ASSIGN_OR_RETURN(ProductRates products, productRates(options.libraryProducts, *choice.cuda.front()));
+  return cudaPipeline(compilation.math(), options, products);
 }
 
 Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation, const CompileOptions &options,
@@ -113,6 +120,10 @@ Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation
   if (!options.dumpKernelsTo.empty())
     FUSEC_RETURN_IF_ERROR(makeDirectory(options.dumpKernelsTo));
   std::vector<codegen::TargetPlan> targets;
+  ProductRates products; // Launches are the same for all targets: the first one's rates decide.
+  if (choice.kind == TargetKind::Cuda) {
+    FUSEC_ASSIGN_OR_RETURN(products, productRates(options.libraryProducts, *choice.cuda.front()));
+  }
   const bool isHost = choice.kind == TargetKind::Host;
   const std::vector<std::string> levels = isHost ? levelsOf(options) : std::vector<std::string>();
   const size_t count = isHost ? levels.size() : choice.cuda.size();
@@ -121,9 +132,9 @@ Result<std::vector<codegen::TargetPlan>> compileTargets(Compilation &compilation
       report(options, (static_cast<double>(i) + part) / static_cast<double>(count));
     };
     progress(0);
-    FUSEC_ASSIGN_OR_RETURN(codegen::TargetPlan target,
-                           isHost ? compileLevel(compilation, options, levels[i], modules)
-                                  : compileCudaTarget(compilation, options, *choice.cuda[i], progress, modules));
+    FUSEC_ASSIGN_OR_RETURN(codegen::TargetPlan target, isHost ? compileLevel(compilation, options, levels[i], modules)
+                                                              : compileCudaTarget(compilation, options, *choice.cuda[i],
+                                                                                  products, progress, modules));
     targets.push_back(std::move(target));
   }
   return targets;

@@ -31,6 +31,7 @@ void DeviceOptions::declare(CLI::App &app) {
   app.add_option("--math", math, "CUDA: what matrix products round their operands to")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(mathNames), std::end(mathNames))))
       ->capture_default_str();
+  app.add_option("--library-products", libraryProducts, libraryProductsHelp)->type_name("off|auto|FILE");
   app.add_flag("!--no-graphs", graphs, "GPU: launch every step kernel by kernel");
 }
 

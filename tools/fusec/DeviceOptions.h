@@ -1,6 +1,6 @@
 //===- DeviceOptions.h - which device runs a model, and what it is compiled for ---===//
 //
-// `--device`, `--target`, `--math` and `--no-graphs`, which run, bench, eval and
+// `--device`, `--target`, `--math`, `--library-products` and `--no-graphs`, which run, bench, eval and
 // verify share. Either of the first two decides the other:
 //
 //   --target cuda            runs on the first GPU
@@ -24,6 +24,7 @@ struct DeviceOptions {
   std::string device; ///< Empty when it was not given.
   std::string target; ///< Likewise.
   std::string math = "auto";
+  std::string libraryProducts; ///< Empty when it was not given: off, or what an artifact was compiled with.
   bool graphs = true;
 
   void declare(CLI::App &app);

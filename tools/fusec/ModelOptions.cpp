@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace fusec {
@@ -65,6 +66,8 @@ CompileOptions compileOptionsFor(const ModelOptions &options, const std::string 
   compile.extensions = options.extensions.files;
   compile.target = target;
   compile.math = options.device.math;
+  if (!options.device.libraryProducts.empty())
+    compile.libraryProducts = options.device.libraryProducts;
   compile.nvrtc = environment.nvrtc;
   compile.kernelCache = environment.cacheRoot;
   if (target == "host" && !level.empty())
@@ -96,11 +99,35 @@ static Status checkKvDtype(const std::filesystem::path &artifact, const KvDtypeO
                          dtype + "; compile its model again");
 }
 
+/// Likewise who computes large products.
+static Status checkLibraryProducts(const std::filesystem::path &artifact, const std::string &asked) {
+  if (asked.empty())
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
+  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *launches, jsonArray(manifest, "launches"));
+  const bool has = std::any_of(launches->begin(), launches->end(), [](const nlohmann::json &launch) {
+    return launch.is_object() && launch.value("kind", "kernel") == "library_product";
+  });
+  if (has == (asked != "off"))
+    return {};
+  return invalidArgument("--library-products " + asked + ": '" + artifact.string() + "' is an artifact compiled " +
+                         (has ? "with" : "without") + " products of a library; compile its model again");
+}
+
+/// What `--library-products` adds to the key of a compiled model: a file counts by its content.
+static Result<std::string> libraryProductsKey(const std::string &asked) {
+  if (asked.empty() || asked == "off" || asked == "auto")
+    return "library-products=" + (asked.empty() ? "off" : asked);
+  FUSEC_ASSIGN_OR_RETURN(std::string rates, readWholeFile(asked));
+  return "library-products=" + rates;
+}
+
 Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment) {
   const std::filesystem::path model = options.model;
   FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(model));
   if (kind == ModelKind::Artifact) {
     FUSEC_RETURN_IF_ERROR(checkKvDtype(model, options.kvDtype));
+    FUSEC_RETURN_IF_ERROR(checkLibraryProducts(model, options.device.libraryProducts));
     if (!options.fusionPlan.file.empty())
       return invalidArgument("--fusion-plan: '" + model.string() +
                              "' is an artifact, whose fusions are done; "
@@ -127,6 +154,8 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
                   .levels = {level},
                   .options = {"kv-dtype=" + kvDtype, "target=" + target,
                               "math=" + (target == "host" ? std::string() : options.device.math)}};
+  FUSEC_ASSIGN_OR_RETURN(std::string products, libraryProductsKey(options.device.libraryProducts));
+  key.options.push_back(products);
   FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());
   key.options.insert(key.options.end(), extensions.begin(), extensions.end());
   if (!options.fusionPlan.file.empty()) {

@@ -2,6 +2,7 @@
 
 #include "runtime/device/cuda/CudaDevice.h"
 
+#include "runtime/device/cuda/CublasLt.h"
 #include "runtime/device/cuda/CudaContext.h"
 #include "runtime/device/cuda/CudaModule.h"
 #include "runtime/device/cuda/CudaStream.h"
@@ -30,6 +31,7 @@ public:
   Result<std::unique_ptr<GpuStream>> createStream() override;
   Result<std::unique_ptr<GpuEvent>> createEvent() override;
   Result<std::span<std::byte>> allocatePinned(int64_t bytes, std::string_view owner) override;
+  Result<std::unique_ptr<GpuProducts>> openProducts() override;
   void pushRange(const char *name) override { nvtx.push(name); }
   void popRange() override { nvtx.pop(); }
 
@@ -105,6 +107,15 @@ Result<std::unique_ptr<GpuStream>> CudaDevice::createStream() {
 Result<std::unique_ptr<GpuEvent>> CudaDevice::createEvent() {
   FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<CudaEvent> event, CudaEvent::create(context));
   return std::unique_ptr<GpuEvent>(std::move(event));
+}
+
+/// What NVIDIA recommends for an H100, and more than its libraries take on others.
+constexpr int64_t productWorkspaceBytes = int64_t{32} << 20;
+
+Result<std::unique_ptr<GpuProducts>> CudaDevice::openProducts() {
+  FUSEC_ASSIGN_OR_RETURN(GpuBuffer workspace, allocate(productWorkspaceBytes, "cuBLASLt workspace"));
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<CublasLt> products, CublasLt::create(context, std::move(workspace)));
+  return std::unique_ptr<GpuProducts>(std::move(products));
 }
 
 Result<int> attribute(const CudaDriverApi &api, DeviceAttribute which, DeviceId device) {

@@ -1,6 +1,6 @@
 //===- GpuBuffer.cpp - device memory gives itself back ---------------------------===//
 
-#include "runtime/device/gpu/GpuDevice.h"
+#include "runtime/device/gpu/GpuProducts.h"
 
 #include <utility>
 
@@ -22,6 +22,10 @@ void GpuBuffer::reset() {
   device = nullptr;
   at = 0;
   size = 0;
+}
+
+Result<std::unique_ptr<GpuProducts>> GpuDevice::openProducts() {
+  return unsupported(info().name + " has no library of matrix products");
 }
 
 } // namespace fusec::runtime

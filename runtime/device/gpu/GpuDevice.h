@@ -39,12 +39,12 @@ namespace fusec::runtime {
 using GpuAddress = uint64_t;
 
 struct GpuInfo {
-  std::string name;               ///< "NVIDIA H200", "virtual sm_80".
-  int computeCapability = 0;      ///< 10 * major + minor.
+  std::string name;          ///< "NVIDIA H200", "virtual sm_80".
+  int computeCapability = 0; ///< 10 * major + minor.
   int multiprocessors = 0;
-  int64_t memoryBytes = 0;        ///< In all.
+  int64_t memoryBytes = 0;         ///< In all.
   int64_t sharedBytesPerBlock = 0; ///< The most a kernel may ask for (opt-in limit).
-  int driverVersion = 0;          ///< 1000 * major + 10 * minor; 0 for the virtual device.
+  int driverVersion = 0;           ///< 1000 * major + 10 * minor; 0 for the virtual device.
   bool isVirtual = false;
 };
 
@@ -71,7 +71,7 @@ public:
 struct GpuLaunch {
   GpuFunction *function = nullptr;
   GpuDim3 grid, block, cluster;
-  uint32_t sharedBytes = 0;           ///< Dynamic shared memory.
+  uint32_t sharedBytes = 0;             ///< Dynamic shared memory.
   std::span<const uint64_t> parameters; ///< Copied before launch() returns.
 };
 
@@ -125,6 +125,7 @@ public:
 };
 
 class GpuDevice;
+class GpuProducts;
 
 /// Owns device memory; move-only.
 class GpuBuffer {
@@ -149,7 +150,8 @@ public:
   virtual ~GpuDevice() = default;
   virtual const GpuInfo &info() const = 0;
 
-  /// Aligned to 256 bytes, not initialised; an empty buffer has an address, too. ResourceExhausted names `owner`, the size and what is free.
+  /// Aligned to 256 bytes, not initialised; an empty buffer has an address, too. ResourceExhausted names `owner`, the
+  /// size and what is free.
   virtual Result<GpuBuffer> allocate(int64_t bytes, std::string_view owner) = 0;
   /// Bytes free for allocate().
   virtual Result<int64_t> freeBytes() const = 0;
@@ -159,6 +161,9 @@ public:
   virtual Result<std::unique_ptr<GpuEvent>> createEvent() = 0;
   /// Pinned host memory for asynchronous copies, freed with the device.
   virtual Result<std::span<std::byte>> allocatePinned(int64_t bytes, std::string_view owner) = 0;
+  /// A library of matrix products with memory of its own (GpuProducts.h). Unsupported for devices without one, NotFound
+  /// where it is not installed.
+  virtual Result<std::unique_ptr<GpuProducts>> openProducts();
   /// Names a range on the profiler's time line (NVTX); no effect without one.
   virtual void pushRange(const char *name) = 0;
   virtual void popRange() = 0;

@@ -51,6 +51,7 @@ Status GpuExecutor::load() {
     facts.notes.push_back(choice.note);
   // Kernels first: what they take is then no longer free.
   FUSEC_ASSIGN_OR_RETURN(kernels, GpuKernels::load(*device, artifact, choice));
+  openProducts();
   FUSEC_ASSIGN_OR_RETURN(gpuMemory, GpuMemory::reserve(*device, artifact, shape.maxima(), options.numPages));
   FUSEC_ASSIGN_OR_RETURN(stream, device->createStream());
   FUSEC_ASSIGN_OR_RETURN(block, StepBlock::create(*device, gpuMemory->stepLayout(), gpuMemory->stepAddress(),
@@ -60,6 +61,16 @@ Status GpuExecutor::load() {
   FUSEC_ASSIGN_OR_RETURN(choices, findOutput(OutputKind::Choices));
   (void)takeProfile();
   return gpuMemory->fill(*stream, artifact, options.progress);
+}
+
+void GpuExecutor::openProducts() {
+  if (!artifact.manifest.usesLibrary())
+    return;
+  Result<std::unique_ptr<GpuProducts>> opened = device->openProducts();
+  if (opened)
+    products = std::move(*opened);
+  else
+    facts.notes.push_back("large products use generated kernels: " + opened.status().message());
 }
 
 Result<GpuExecutor::Fetched> GpuExecutor::findOutput(OutputKind kind) {
@@ -104,24 +115,24 @@ StepGoal GpuExecutor::goalOf(const StepInput &input, const SymbolValues &sizes) 
 }
 
 Status GpuExecutor::launchStep(const StepInput &input, const SymbolValues &values) {
+  const DecodeBuckets::Choice choice = buckets.choose(input, values);
   EagerReason reason = isProfiling ? EagerReason::Profiling : EagerReason::Disabled;
   if (options.usesGraphs && !isProfiling) {
-    FUSEC_ASSIGN_OR_RETURN(bool launched, launchAsGraph(input, values, reason));
-    if (launched)
-      return {};
+    reason = choice.reason;
+    if (choice.bucket) {
+      FUSEC_ASSIGN_OR_RETURN(bool launched, launchAsGraph(input, values, *choice.bucket, reason));
+      if (launched)
+        return {};
+    }
   }
   ++stats[reason];
-  return launchEagerly(input, values);
+  const bool isDecode = choice.bucket || choice.reason == EagerReason::TooManySequences;
+  return launchEagerly(input, values, products && !isDecode);
 }
 
-Result<bool> GpuExecutor::launchAsGraph(const StepInput &input, const SymbolValues &values, EagerReason &reason) {
-  const DecodeBuckets::Choice choice = buckets.choose(input, values);
-  if (!choice.bucket) {
-    reason = choice.reason;
-    return false;
-  }
-  FUSEC_ASSIGN_OR_RETURN(GraphCache::Found found,
-                         graphs.find(goalOf(input, *choice.bucket), *choice.bucket, plan, *stream));
+Result<bool> GpuExecutor::launchAsGraph(const StepInput &input, const SymbolValues &values, const SymbolValues &bucket,
+                                        EagerReason &reason) {
+  FUSEC_ASSIGN_OR_RETURN(GraphCache::Found found, graphs.find(goalOf(input, bucket), bucket, plan, *stream));
   if (!found.entry->graph) {
     reason = EagerReason::CaptureFailed;
     if (found.isNew)
@@ -130,25 +141,32 @@ Result<bool> GpuExecutor::launchAsGraph(const StepInput &input, const SymbolValu
   }
   stats.captured += found.isNew;
   SymbolValues sizes = values;
-  sizes[Symbol::Blocks] = (*choice.bucket)[Symbol::Blocks];
+  sizes[Symbol::Blocks] = bucket[Symbol::Blocks];
   FUSEC_RETURN_IF_ERROR(GraphCache::checkCovers(*found.entry, sizes));
   NamedRange range(*device, "decode (graph)");
-  block->fill(input, values, *choice.bucket, artifact.manifest.symbols);
+  block->fill(input, values, bucket, artifact.manifest.symbols);
   FUSEC_RETURN_IF_ERROR(block->send(*stream));
   FUSEC_RETURN_IF_ERROR(stream->launchGraph(*found.entry->graph));
   ++stats.replayed;
   return true;
 }
 
-Status GpuExecutor::launchEagerly(const StepInput &input, const SymbolValues &values) {
-  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> launches, plan.at(values, goalOf(input, values)));
+Status GpuExecutor::enqueue(const PlannedLaunch &planned) {
+  if (!planned.product)
+    return stream->launch(planned.launch);
+  return products->multiply(*stream, *planned.product)
+      .withContext("launch '" + artifact.manifest.launches[planned.index].name + "'");
+}
+
+Status GpuExecutor::launchEagerly(const StepInput &input, const SymbolValues &values, bool hasLibrary) {
+  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> launches, plan.at(values, goalOf(input, values), hasLibrary));
   NamedRange range(*device, "step");
   block->fill(input, values, values, artifact.manifest.symbols);
   FUSEC_RETURN_IF_ERROR(block->send(*stream));
   if (isProfiling)
     return launchTimed(launches);
   for (const PlannedLaunch &planned : launches)
-    FUSEC_RETURN_IF_ERROR(stream->launch(planned.launch));
+    FUSEC_RETURN_IF_ERROR(enqueue(planned));
   return {};
 }
 
@@ -164,7 +182,7 @@ Status GpuExecutor::launchTimed(const std::vector<PlannedLaunch> &launches) {
   for (size_t i = 0; i < launches.size(); ++i) {
     NamedRange range(*device, artifact.manifest.launches[launches[i].index].name.c_str());
     FUSEC_RETURN_IF_ERROR(stream->record(*events[i]));
-    FUSEC_RETURN_IF_ERROR(stream->launch(launches[i].launch));
+    FUSEC_RETURN_IF_ERROR(enqueue(launches[i]));
   }
   FUSEC_RETURN_IF_ERROR(stream->record(*events[launches.size()]));
   FUSEC_RETURN_IF_ERROR(stream->synchronize());
@@ -175,7 +193,7 @@ Status GpuExecutor::recordTimes(const std::vector<PlannedLaunch> &launches) {
   for (size_t i = 0; i < launches.size(); ++i) {
     FUSEC_ASSIGN_OR_RETURN(double milliseconds, events[i + 1]->millisecondsSince(*events[i]));
     LaunchTime &time = times[launches[i].index];
-    time.entry = launches[i].variant->entry;
+    time.entry = launches[i].product ? products->name() : launches[i].variant->entry;
     time.runs += 1;
     time.programs += launches[i].programs;
     time.seconds += milliseconds / 1000;
@@ -196,6 +214,8 @@ std::vector<LaunchTime> GpuExecutor::takeProfile() {
 
 MemoryPlan GpuExecutor::memory() const {
   MemoryPlan all = gpuMemory->plan();
+  if (products)
+    all.rows.push_back({products->name() + " workspace (GPU)", products->workspaceBytes()});
   all.rows.push_back({"pinned host memory",
                       static_cast<int64_t>(logits.copy.size() + choices.copy.size()) + gpuMemory->stepLayout().bytes});
   return all;

@@ -3,7 +3,9 @@
 // Per step: check the input, fill the step block in pinned memory, send it,
 // launch, fetch the logits or, 4 bytes a row, the chosen ids. Decode steps replay
 // a captured graph (GraphCache.h); all others launch kernel by kernel and are
-// counted with the reason.
+// counted with the reason. Where the plan asks for it and the device has a library
+// of matrix products, steps of many tokens call it; decode steps never do, so that
+// a graph and its launches one by one are the same.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -65,9 +67,13 @@ private:
   /// What a step of these sizes is asked for, by launches that the plan has for them.
   StepGoal goalOf(const StepInput &input, const SymbolValues &sizes) const;
   Status launchStep(const StepInput &input, const SymbolValues &values);
-  /// True when the step was launched as a graph; else `reason` says why not.
-  Result<bool> launchAsGraph(const StepInput &input, const SymbolValues &values, EagerReason &reason);
-  Status launchEagerly(const StepInput &input, const SymbolValues &values);
+  /// Opens the library of products; a note says why there is none.
+  void openProducts();
+  /// True when the step was launched as the bucket's graph; else `reason` says why not.
+  Result<bool> launchAsGraph(const StepInput &input, const SymbolValues &values, const SymbolValues &bucket,
+                             EagerReason &reason);
+  Status launchEagerly(const StepInput &input, const SymbolValues &values, bool hasLibrary);
+  Status enqueue(const PlannedLaunch &planned);
   Status launchTimed(const std::vector<PlannedLaunch> &launches);
   Status recordTimes(const std::vector<PlannedLaunch> &launches);
 
@@ -77,6 +83,7 @@ private:
   StepShape shape;
   ExecutorInfo facts;
   std::optional<GpuKernels> kernels;
+  std::unique_ptr<GpuProducts> products; ///< Null: kernels multiply.
   std::optional<GpuMemory> gpuMemory;
   std::unique_ptr<GpuStream> stream;
   std::optional<StepBlock> block;

@@ -52,7 +52,7 @@ Result<std::unique_ptr<GpuGraph>> record(const std::vector<PlannedLaunch> &launc
 Result<GraphCache::Entry> GraphCache::capture(StepGoal goal, const SymbolValues &bucket, const GpuLaunchPlan &plan,
                                               GpuStream &stream) {
   Entry entry;
-  FUSEC_ASSIGN_OR_RETURN(entry.launches, plan.at(bucket, goal));
+  FUSEC_ASSIGN_OR_RETURN(entry.launches, plan.at(bucket, goal, /*hasLibrary=*/false));
   Result<std::unique_ptr<GpuGraph>> graph = record(entry.launches, stream);
   if (!graph) {
     entry.failure = graph.status().message();
@@ -60,7 +60,7 @@ Result<GraphCache::Entry> GraphCache::capture(StepGoal goal, const SymbolValues 
   }
   FUSEC_ASSIGN_OR_RETURN(std::vector<GpuGraphLaunch> captured, (*graph)->launches());
   // Computed again: what is compared is the run-time plan of the key, not the list that was just recorded.
-  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> planned, plan.at(bucket, goal));
+  FUSEC_ASSIGN_OR_RETURN(std::vector<PlannedLaunch> planned, plan.at(bucket, goal, /*hasLibrary=*/false));
   if (Status status = compare(captured, planned); !status.ok())
     return status.withContext("captured graph for " + print(bucket));
   entry.graph = std::move(*graph);

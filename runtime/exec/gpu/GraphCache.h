@@ -5,7 +5,8 @@
 // of its bucket; after a capture
 // the graph's own list of launches is compared with a plan computed anew for the
 // key; and before each replay the step's real sizes are checked against what was
-// captured (the same variants accept them, the grids cover them).
+// captured (the same variants accept them, the grids cover them). Graphs hold
+// generated kernels only: a library may choose its own launches anew.
 //
 // Owns the graphs; borrows plan and stream. Threading: one user.
 //

@@ -9,7 +9,7 @@ plan.program @page page 0 {
 // -----
 
 plan.program @body page 64 {
-  // expected-error @+1 {{only plan.buffer and plan.launch may stand in a plan.program}}
+  // expected-error @+1 {{only plan.buffer, plan.launch and plan.library_product may stand in a plan.program}}
   %c = arith.constant 0 : i32
 }
 
@@ -62,3 +62,44 @@ plan.kernel @other [@k]
 
 // expected-error @+1 {{variant 0 needs a condition: the variants behind it would never run}}
 plan.kernel @first [#plan.variant<@k>, #plan.variant<@k>]
+
+// -----
+
+plan.program @product page 64 {
+  %x = plan.buffer activation "x" slot 0 : !tile.buffer<[ragged(T), 16], f32, bf16>
+  %w = plan.buffer activation "w" slot 1 : !tile.buffer<[8, 16], f32, f16>
+  %y = plan.buffer activation "y" slot 2 : !tile.buffer<[ragged(T), 8], f32>
+  // expected-error @+1 {{C1: cannot multiply}}
+  plan.library_product %x by %w into %y "p" path <library from 64>
+    : !tile.buffer<[ragged(T), 16], f32, bf16>, !tile.buffer<[8, 16], f32, f16> -> !tile.buffer<[ragged(T), 8], f32>
+}
+
+// -----
+
+plan.program @product page 64 {
+  %x = plan.buffer activation "x" slot 0 : !tile.buffer<[ragged(T), 16], f32, bf16>
+  %w = plan.buffer activation "w" slot 1 : !tile.buffer<[8, 16], f32, bf16>
+  %y = plan.buffer activation "y" slot 2 : !tile.buffer<[ragged(T), 16], f32>
+  // expected-error @+1 {{C2: the result, or what is added to it, has another type than the product}}
+  plan.library_product %x by %w into %y "p" path <library from 64>
+    : !tile.buffer<[ragged(T), 16], f32, bf16>, !tile.buffer<[8, 16], f32, bf16> -> !tile.buffer<[ragged(T), 16], f32>
+}
+
+// -----
+
+plan.program @product page 64 {
+  %x = plan.buffer activation "x" slot 0 : !tile.buffer<[ragged(T), 16], f32, bf16>
+  %w = plan.buffer activation "w" slot 1 : !tile.buffer<[8, 16], f32, bf16>
+  %y = plan.buffer activation "y" slot 2 : !tile.buffer<[ragged(T), 8], f32>
+  // expected-error @+1 {{C3: is on the path of the kernels}}
+  plan.library_product %x by %w into %y "p" path <kernels from 64>
+    : !tile.buffer<[ragged(T), 16], f32, bf16>, !tile.buffer<[8, 16], f32, bf16> -> !tile.buffer<[ragged(T), 8], f32>
+}
+
+// -----
+
+plan.program @path page 64 {
+  %x = plan.buffer input "x" : !tile.buffer<[4], f32>
+  // expected-error @+1 {{a path is for steps from some number of tokens on, found 0}}
+  plan.launch @k0(%x) "x" path <kernels from 0> : !tile.buffer<[4], f32>
+}

@@ -30,3 +30,26 @@ plan.program @step page 64 {
   plan.launch @k0(%x, %w, %f, %t) "first" : !tile.buffer<[ragged(T), 4], f32>, !tile.buffer<[4], f32>, !tile.buffer<[2], f64>, !tile.buffer<[ragged(T), 4], f32>
   plan.launch @k0(%t, %w, %f, %y) "second" : !tile.buffer<[ragged(T), 4], f32>, !tile.buffer<[4], f32>, !tile.buffer<[2], f64>, !tile.buffer<[ragged(T), 4], f32>
 }
+
+// Two paths to one buffer.
+// CHECK: plan.program @products page 64
+plan.program @products page 64 {
+  %x = plan.buffer activation "x" slot 0 : !tile.buffer<[ragged(T), 16], f32, bf16>
+  %w = plan.buffer activation "w" slot 1 : !tile.buffer<[8, 16], f32, bf16>
+  %r = plan.buffer activation "r" slot 2 : !tile.buffer<[ragged(T), 8], f32>
+  %b = plan.buffer weight "b" parts ["b"] : !tile.buffer<[8], f32>
+  %y = plan.buffer output "y" slot 3 : !tile.buffer<[ragged(T), 8], f32>
+  // CHECK: plan.launch @k0(%{{.*}}) "first" path <kernels from 256> :
+  plan.launch @k0(%y) "first" path <kernels from 256> : !tile.buffer<[ragged(T), 8], f32>
+  // CHECK: plan.library_product %{{.*}} by %{{.*}} into %{{.*}} "first" path <library from 256> : <[ragged(T), 16], f32, bf16>
+  plan.library_product %x by %w into %y "first" path <library from 256>
+    : !tile.buffer<[ragged(T), 16], f32, bf16>, !tile.buffer<[8, 16], f32, bf16> -> !tile.buffer<[ragged(T), 8], f32>
+  // CHECK: plan.library_product %{{.*}} by %{{.*}} plus %{{.*}} into
+  plan.library_product %x by %w plus %r into %y "second" path <library from 256>
+    : !tile.buffer<[ragged(T), 16], f32, bf16>, !tile.buffer<[8, 16], f32, bf16> -> !tile.buffer<[ragged(T), 8], f32>
+      plus !tile.buffer<[ragged(T), 8], f32>
+  // CHECK: plan.library_product %{{.*}} by %{{.*}} bias %{{.*}} into
+  plan.library_product %x by %w bias %b into %y "third" path <library from 256>
+    : !tile.buffer<[ragged(T), 16], f32, bf16>, !tile.buffer<[8, 16], f32, bf16> -> !tile.buffer<[ragged(T), 8], f32>
+      bias !tile.buffer<[8], f32>
+}

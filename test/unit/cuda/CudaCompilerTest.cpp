@@ -84,13 +84,19 @@ protected:
   }
 
   Result<CudaKernels> compile(llvm::ArrayRef<mlir::ModuleOp> plans) {
-    return compileCuda(plans, **cudaTargetByName("sm_80"), folder.path(), options);
+    auto planOf = [&](size_t rung) -> Result<mlir::ModuleOp> {
+      EXPECT_EQ(rung, asked++) << "each once, in order";
+      return plans[rung];
+    };
+    asked = 0;
+    return compileCuda({plans.size(), planOf}, **cudaTargetByName("sm_80"), folder.path(), options);
   }
 
   mlir::MLIRContext context;
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
   test::TemporaryDirectory folder;
   CudaOptions options;
+  size_t asked = 0; ///< Rungs of the ladder.
 };
 
 /// sm_80 has 163 KiB of shared memory per block: 65536 floats are too many, 16384 are not.
@@ -114,6 +120,7 @@ TEST_F(CudaCompiler, WritesTheFilesOfEachKernel) {
   EXPECT_EQ(table.rows.at(0).entry, "copy_all");
   EXPECT_EQ(table.rows.at(0).dynamicShared, kernel.sharedBytes);
   EXPECT_EQ(table.rows.at(0).rung, 0);
+  EXPECT_EQ(asked, 1u);
 }
 
 TEST_F(CudaCompiler, TakesAKernelThatDoesNotFitFromTheNextPlan) {
@@ -125,6 +132,7 @@ TEST_F(CudaCompiler, TakesAKernelThatDoesNotFitFromTheNextPlan) {
   EXPECT_GE(compiled->kernels.front().sharedBytes, fits * 4);
   EXPECT_LT(compiled->kernels.front().sharedBytes, tooWide * 4);
   EXPECT_EQ(compiled->table.rows.at(0).rung, 1);
+  EXPECT_EQ(asked, 2u) << "the third plan is not needed";
 }
 
 TEST_F(CudaCompiler, AKernelForOtherStepsIsNoSubstitute) {

@@ -2,6 +2,8 @@
 
 #include "test/unit/gpu/FaultyDevice.h"
 
+#include "runtime/device/gpu/GpuProducts.h"
+
 namespace fusec::runtime::test {
 
 namespace {
@@ -68,6 +70,7 @@ public:
   }
   const GpuInfo &info() const override { return facts; }
   Result<GpuBuffer> allocate(int64_t bytes, std::string_view owner) override { return device->allocate(bytes, owner); }
+  Result<std::unique_ptr<GpuProducts>> openProducts() override { return device->openProducts(); }
   Result<int64_t> freeBytes() const override {
     return faults.freeBytes ? Result<int64_t>(*faults.freeBytes) : device->freeBytes();
   }

@@ -31,13 +31,15 @@ inline constexpr int64_t pageTokens = 64;
 /// Symbols in the order that compiled kernels get them.
 inline constexpr const char *symbolOrder[] = {"T", "S", "B", "R", "C", "N", "W"};
 
-/// "avx512", or "sm_80_in_bf16": the plan for GPUs, whose products round their operands ("f32": they do not).
+/// "avx512", or "sm_80_in_bf16": the plan for GPUs, whose products round their operands ("f32": they do not), or
+/// "sm_80_in_bf16_with_library": all of them are a library's from 64 tokens on; then only the interpreter runs it.
 struct LevelChoice {
   explicit LevelChoice(std::string_view level);
   std::string name;
   bool isGpuPlan = false;
   std::string operands; ///< "f16", "bf16" or empty.
   bool streamsWeights = false;
+  bool hasLibrary = false;
 };
 
 /// One step's sizes and tensors.

@@ -223,6 +223,91 @@ INSTANTIATE_TEST_SUITE_P(
         WrongManifest{"/targets/2/kernels/sum/variants/0/source", "a/../../k.cu", "expected a path inside"},
         WrongManifest{"/launches/0/kind", "gemm", "launch kind 'gemm': this fusec runs launches of kind 'kernel'"}));
 
+namespace {
+
+/// The manifest for CUDA alone, with a product of a library as its last launch: [T, 16] times [8, 16].
+json withProduct() {
+  json document = withCuda();
+  document["targets"].erase(1);
+  document["targets"].erase(0);
+  json &buffers = document["buffers"];
+  const auto first = static_cast<int64_t>(buffers.size());
+  auto add = [&](const char *name, const char *type, json dims, int64_t slot) {
+    buffers.push_back({{"name", name}, {"kind", "activation"}, {"dtype", type}, {"dims", dims}, {"slot", slot}});
+  };
+  add("rows", "bf16", {"T", 16}, 7);
+  add("weights", "bf16", {8, 16}, 8);
+  add("result", "f32", {"T", 8}, 9);
+  add("addend", "f32", {"T", 8}, 10);
+  add("bias", "f32", {8}, 11);
+  document["launches"].push_back({{"kind", "library_product"},
+                                  {"name", "w"},
+                                  {"args", {first, first + 1, first + 2}},
+                                  {"addend", first + 3},
+                                  {"path", {{"by", "library"}, {"from", 256}}}});
+  return document;
+}
+
+} // namespace
+
+TEST(ProductManifest, ReadsAProduct) {
+  Result<Manifest> manifest = parse(withProduct());
+  ASSERT_TRUE(manifest) << manifest.status().message();
+  EXPECT_TRUE(manifest->usesLibrary());
+  const LaunchInfo &launch = manifest->launches.back();
+  EXPECT_EQ(launch.kind, LaunchKind::LibraryProduct);
+  EXPECT_EQ(launch.addend, launch.args[2] + 1);
+  EXPECT_EQ(launch.bias, -1);
+  EXPECT_FALSE(parse(withCuda())->usesLibrary());
+}
+
+TEST(ProductManifest, APathIsTakenByTokensAndLibrary) {
+  LaunchInfo kernels, library, always;
+  kernels.path = {ProductPath::Kernels, 256};
+  library.path = {ProductPath::Library, 256};
+  SymbolValues values;
+  for (int64_t tokens : {1, 255, 256, 1000})
+    for (bool hasLibrary : {false, true}) {
+      values[Symbol::Tokens] = tokens;
+      const bool isCalled = hasLibrary && tokens >= 256;
+      EXPECT_EQ(library.isDone(values, hasLibrary), isCalled) << tokens;
+      EXPECT_EQ(kernels.isDone(values, hasLibrary), !isCalled) << tokens;
+      EXPECT_TRUE(always.isDone(values, hasLibrary));
+    }
+}
+
+TEST(ProductManifest, RefusesWhatIsNoProduct) {
+  const json good = withProduct();
+  const std::string launch = "/launches/" + std::to_string(good["launches"].size() - 1);
+  const int64_t rows = good["launches"].back()["args"][0];
+  auto buffer = [&](int64_t offset) { return "/buffers/" + std::to_string(rows + offset); };
+  const std::tuple<std::string, json, const char *> wrong[] = {
+      {launch + "/args", {rows, rows + 1}, "expected the arguments rows, weights and result, found 2"},
+      {launch + "/args/0", 999, "argument 999 is none of"},
+      {launch + "/addend", 999, "argument 999 is none of"},
+      {launch + "/addend", rows, "expected f32 [T, 8], found 'rows' bf16 [T, 16]"},
+      {launch + "/bias", rows + 4, "expected an addend or a bias, found both"},
+      {launch + "/bias", -1, "expected a number from 0"},
+      {launch + "/path", {{"by", "kernels"}, {"from", 256}}, "is on the library's path"},
+      {launch + "/path/by", "me", "expected by kernels or library, found 'me'"},
+      {launch + "/path/from", 0, "'from': expected 1 to"},
+      {buffer(0) + "/dtype", "f16", "cannot multiply 'rows' f16 [T, 16] by 'weights' bf16 [8, 16]"},
+      {buffer(0) + "/dims/1", 24, "cannot multiply"},
+      {buffer(1) + "/dims/0", 12, "multiples of 8, found [12, 16]"},
+      {buffer(1) + "/dims/0", "T", "multiples of 8, found [T, 16]"},
+      {buffer(2) + "/dtype", "bf16", "expected f32 [T, 8], found 'result' bf16 [T, 8]"},
+      {"/targets/0/kind", "host", "needs CUDA targets"}};
+  for (const auto &[pointer, value, message] : wrong) {
+    json document = good;
+    document[json::json_pointer(pointer)] = value;
+    if (pointer == "/targets/0/kind")
+      document["targets"] = json::parse(toyManifest())["targets"];
+    Result<Manifest> manifest = parse(document);
+    ASSERT_FALSE(manifest) << pointer;
+    EXPECT_THAT(manifest.status().message(), testing::HasSubstr(message)) << pointer;
+  }
+}
+
 TEST(CudaManifest, NeedsAnImageOrPtx) {
   json document = withCuda();
   json &variant = document["targets"][2]["kernels"]["sum"]["variants"][0];
@@ -261,7 +346,7 @@ TEST(Manifest, NamesWhatIsMissing) {
 
 // A damaged manifest gives a Manifest or an error, never a crash (run under the sanitizers).
 TEST(Manifest, SurvivesByteFlipsAndTruncation) {
-  const std::string good = withCuda().dump();
+  const std::string good = withProduct().dump();
   std::mt19937 random(1);
   auto feed = [](const std::string &text) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size());
