@@ -1,0 +1,183 @@
+//===- KvManager.h - page tables of all sequences, shared where they may be ---===//
+//
+// Owns the answer to "which page holds position i of sequence s". Sequences
+// share the pages of cached prefixes and, after a fork, all pages; a page is
+// written only by a sequence that is its one holder (copy-on-write).
+//
+//   KvManager kv({.totalBlocks = 64, .pageTokens = 64});
+//   auto [id, cached] = kv.open(scope, prompt);          // KV of `cached` tokens is there.
+//   if (kv.reserve(id, prompt.size()).ok()) {
+//     std::vector<PageCopy> copies = kv.takeCopies();      // Do them, in order ...
+//     StepEpoch step = kv.beginStep({&id, 1});             // ... then run the step, which names blocks(id).
+//     kv.finishStep(step);
+//     kv.append(id, prompt.subspan(cached));               // Now later prompts can share it.
+//   }
+//   kv.close(id);
+//
+// Page lifetime: a page that an unfinished step names is not handed out, even
+// when its sequence is closed meanwhile (its class is then "parked").
+//
+// Numbers only: no memory, no device, no policy. Steps run in the order of
+// their epochs. Threading: none; one owner.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/kv/BlockAllocator.h"
+#include "runtime/kv/Ledger.h"
+#include "runtime/kv/PageCopy.h"
+#include "runtime/kv/PrefixTree.h"
+#include "runtime/text/TokenId.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace fusec::runtime {
+
+using text::TokenId;
+
+/// An open sequence of a KvManager; never used twice.
+enum class SequenceId : uint64_t {};
+/// A step, in the order of beginStep; 0 is before the first.
+enum class StepEpoch : uint64_t {};
+
+/// Since the start; tokens of whole pages.
+struct CacheStats {
+  int64_t queries = 0;       ///< open() calls that looked for a prefix.
+  int64_t queriedTokens = 0; ///< Their tokens.
+  int64_t hitTokens = 0;     ///< Of these, found.
+  int64_t published = 0;     ///< Pages that entered the prefix tree.
+  int64_t deduplicated = 0;  ///< Pages given back because the tree had their run already.
+  int64_t evicted = 0;       ///< Pages that left the tree.
+  int64_t copied = 0;        ///< Copies on write.
+};
+
+class KvManager {
+public:
+  struct Options {
+    int32_t totalBlocks = 1; ///< With the sink.
+    int64_t pageTokens = 64;
+    bool prefixCache = true;
+  };
+  explicit KvManager(Options options);
+
+  /// What open() would find. Changes nothing.
+  struct Match {
+    int64_t tokens = 0;     ///< Whole pages, at most one token less than asked for.
+    int32_t idleBlocks = 0; ///< Pages of these that are evictable now: opening makes them live.
+  };
+  Match match(CacheScope scope, std::span<const TokenId> tokens) const;
+  int64_t cachedPrefix(CacheScope scope, std::span<const TokenId> tokens) const { return match(scope, tokens).tokens; }
+
+  /// A new sequence that shares the cached pages of its prefix: the KV of its first `cached` tokens is there. The last
+  /// token is never among them: it has to be computed to continue. Without `usePrefix` the sequence neither uses nor
+  /// feeds the prefix tree.
+  struct Opened {
+    SequenceId id{};
+    int64_t cached = 0;
+  };
+  Opened open(CacheScope scope, std::span<const TokenId> tokens, bool usePrefix = true);
+
+  /// Moves on to pages that others have published since: `tokens` are all tokens of the sequence, computed or not.
+  /// Returns the new length. Does nothing when pages beyond the length are reserved already.
+  int64_t extendFromCache(SequenceId id, std::span<const TokenId> tokens);
+
+  /// Makes positions [length, tokens) writable: takes pages, evicts idle cached ones for it, replaces a shared last
+  /// page by a copy. ResourceExhausted, with the state unchanged, when availableBlocks() are too few.
+  Status reserve(SequenceId id, int64_t tokens);
+  /// Pages that reserve() would take.
+  int32_t blocksToReserve(SequenceId id, int64_t tokens) const;
+
+  /// The KV of these tokens, which follow the sequence's, is computed. Room must have been reserved. Whole pages enter
+  /// the prefix tree; where the tree has the same run already, its page replaces the sequence's.
+  void append(SequenceId id, std::span<const TokenId> tokens);
+
+  /// A second sequence with the same tokens, on the same pages. No unfinished step may name the first one, and what
+  /// it had reserved must be reserved again before it is written.
+  SequenceId fork(SequenceId id);
+
+  /// Copies that reserve() made necessary since the last call; to be done, in this order, before the next step.
+  std::vector<PageCopy> takeCopies();
+  /// The step that these copies were taken for failed: they come first among the next ones. Of several steps, the
+  /// copies of the earlier one are returned first, and all before the steps are finished.
+  void returnCopies(std::span<const PageCopy> undone);
+
+  /// Gives the pages back. Those in the prefix tree stay cached.
+  void close(SequenceId id);
+
+  /// The page table; covers what is reserved. Valid until the sequence changes.
+  std::span<const BlockId> blocks(SequenceId id) const { return at(id).table; }
+  /// Tokens whose KV is there.
+  int64_t length(SequenceId id) const { return at(id).length; }
+  bool isOpen(SequenceId id) const { return sequences.contains(id); }
+  size_t numSequences() const { return sequences.size(); }
+
+  /// A step that names the pages these sequences have now. O(number of sequences).
+  StepEpoch beginStep(std::span<const SequenceId> named);
+  void finishStep(StepEpoch epoch);
+
+  /// Drops all idle cached pages.
+  void flush();
+
+  int64_t pageTokens() const { return options.pageTokens; }
+  int32_t totalBlocks() const { return options.totalBlocks; }
+  int64_t blocksFor(int64_t tokens) const { return (tokens + options.pageTokens - 1) / options.pageTokens; }
+  /// Free or evictable.
+  int32_t availableBlocks() const { return allocator.freeBlocks() + allocator.blocksOf(PageClass::Cached); }
+  /// O(number of sequences).
+  Ledger ledger() const;
+  const CacheStats &stats() const { return counters; }
+  /// For each page what it is used for, for a picture of the pool. O(pages).
+  std::vector<PageClass> map() const;
+
+  /// Recounts everything from the page tables: Internal error when any invariant does not hold. O(pool).
+  Status check() const;
+
+private:
+  struct Sequence {
+    CacheScope scope{};
+    bool usesTree = false;
+    int64_t length = 0;
+    std::vector<BlockId> table;
+    std::vector<TokenId> tail; ///< Tokens of the partly filled last page, until it can be published.
+    StepEpoch lastStep{};      ///< The last one that names it.
+  };
+  /// A hold that ends with a step.
+  struct Deferred {
+    StepEpoch until{};
+    BlockId block{};
+  };
+
+  Sequence &at(SequenceId id);
+  const Sequence &at(SequenceId id) const;
+  int64_t walk(CacheScope scope, std::span<const TokenId> tokens, int64_t from, BlockId parent,
+               const std::function<void(BlockId)> &onPage) const;
+  bool mustCopy(const Sequence &sequence, int64_t tokens) const;
+  BlockId take();
+  void hold(BlockId block, Holder holder);
+  void drop(BlockId block, Holder holder);
+  void giveUp(const Sequence &sequence, BlockId block);
+  void publish(Sequence &sequence, std::span<const TokenId> run);
+  bool isFinished(StepEpoch epoch) const;
+  void countTokens(Ledger &ledger) const;
+  Status checkHolders() const;
+  Status checkSequence(const Sequence &sequence) const;
+
+  Options options;
+  BlockAllocator allocator;
+  PrefixTree tree;
+  std::unordered_map<SequenceId, Sequence> sequences;
+  std::vector<PageCopy> copies;
+  size_t returnedCopies = 0;        ///< The first of these.
+  std::deque<StepEpoch> unfinished; ///< Ascending.
+  std::vector<Deferred> deferred;
+  uint64_t lastSequence = 0, lastEpoch = 0;
+  CacheStats counters;
+};
+
+} // namespace fusec::runtime
