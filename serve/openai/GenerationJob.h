@@ -1,0 +1,94 @@
+//===- GenerationJob.h - one generation request, from submit to the last byte -----===//
+//
+// Submits a request per prompt, streams or gathers what the engine gives, and
+// answers. Ends early when the client leaves, the time is up or the engine
+// fails; then nothing of it stays in the engine beyond one step.
+//
+//   auto job = std::make_shared<GenerationJob>(backend, loop, exchange, std::move(call), head, hooks);
+//   job->start();
+//
+// Ownership: kept alive by its listeners until the engine is done with them.
+// Threading: the loop's thread; the listeners carry events over from the
+// engine's.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "serve/Backend.h"
+#include "serve/http/EventLoop.h"
+#include "serve/http/Exchange.h"
+#include "serve/openai/GenerationCall.h"
+#include "serve/openai/Replies.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fusec::serve {
+
+/// What is known of a job at its end, for logs and counters.
+struct JobReport {
+  int status = 0;          ///< HTTP; 499 = the client left.
+  std::string error = {};  ///< Code of the error; empty without one.
+  std::string finish = {}; ///< "stop", "length", ...; of the first text.
+  Usage usage = {};
+  double queueSeconds = 0, firstTokenSeconds = 0;
+};
+
+struct JobHooks {
+  std::function<void()> onFirstToken;
+  std::function<void(const JobReport &)> onEnd; ///< Once, last.
+};
+
+class GenerationJob : public std::enable_shared_from_this<GenerationJob> {
+public:
+  GenerationJob(Backend &backend, http::EventLoop &loop, std::shared_ptr<http::Exchange> exchange, GenerationCall call,
+                ReplyHead head, JobHooks hooks);
+
+  void start();
+  /// Answers with an error, or ends the stream with one, and cancels what runs.
+  void fail(const ApiError &error);
+  std::chrono::steady_clock::time_point startedAt() const { return started; }
+
+private:
+  class Listener;
+  struct Text {
+    bool begun = false;     ///< Its first chunk is sent.
+    int64_t characters = 0; ///< Sent so far, for text offsets.
+  };
+
+  void onEvents(size_t prompt, const std::vector<runtime::TokenEvent> &events);
+  void onDone(size_t prompt, runtime::RequestOutcome outcome);
+  void onAbandoned();
+  Failure submit(size_t prompt);
+
+  void beginStream();
+  std::string begin(size_t prompt, int index);
+  std::string delta(size_t prompt, const runtime::TokenEvent &event);
+  void finishTexts(size_t prompt);
+  void complete();
+  void finishStream(const std::vector<runtime::RequestOutcome> &all);
+  void end(JobReport report);
+  void cancelAll();
+  int indexOf(size_t prompt, int choice) const { return static_cast<int>(prompt) * call.request.n + choice; }
+
+  Backend &backend;
+  http::EventLoop &loop;
+  std::shared_ptr<http::Exchange> exchange;
+  const GenerationCall call;
+  const ReplyHead head;
+  const ChunkWriter chunks;
+  JobHooks hooks;
+  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+
+  std::vector<runtime::RequestId> ids;
+  std::vector<std::optional<runtime::RequestOutcome>> outcomes;
+  size_t remaining;
+  std::vector<Text> texts;
+  bool streaming = false, gotToken = false, ended = false;
+};
+
+} // namespace fusec::serve

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Drives `fusec serve` with OpenAI's own client, and ends it with SIGTERM.
+
+usage: openai_client_test.py FUSEC ARTIFACT
+
+ARTIFACT is that of stories260K, whose greedy text is known. $FUSEC_OPENAI_PYTHON names a Python that has the package
+`openai`, where the running one has not. Exits with 77 (skipped) when there is none.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+try:
+    import openai
+except ImportError:
+    other = os.environ.get("FUSEC_OPENAI_PYTHON")
+    if other and other != sys.executable and os.path.exists(other):
+        os.execv(other, [other] + sys.argv)
+    print("skipped: no Python with the package openai (set FUSEC_OPENAI_PYTHON)")
+    sys.exit(77)
+
+STORY = "Once upon a time, there was a little girl named Lily. She loved to play outside in the park."
+
+
+class Server:
+    def __init__(self, fusec, artifact, *options):
+        self.process = subprocess.Popen([fusec, "serve", artifact, "--port", "0", "--threads", "1", *options],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.log = []
+        self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)
+        self.reader.start()
+        for line in self.process.stdout:
+            found = re.search(r"listening on (http://\S+)/v1", line)
+            if found:
+                self.url = found.group(1)
+                return
+        raise SystemExit("the server did not start: " + "".join(self.log))
+
+    def get(self, path, key=None, data=None):
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers, data=data)) as reply:
+                return reply.status, reply.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(60)
+        self.reader.join(5)
+        return code
+
+
+def check(condition, what):
+    if not condition:
+        raise SystemExit(f"failed: {what}")
+
+
+def refused(kind, call, param, code):
+    try:
+        call()
+    except kind as error:
+        check((error.param, error.code) == (param, code), f"{error.param!r} {error.code!r}, expected {param!r} {code!r}")
+        return error
+    raise SystemExit(f"failed: not refused: {param}")
+
+
+def completions(client):
+    greedy = dict(model="stories", prompt=[1], temperature=0, max_tokens=40)
+    whole = client.completions.create(**greedy)
+    check(STORY.startswith(whole.choices[0].text[:60]), whole.choices[0].text)
+    check(whole.choices[0].finish_reason == "length", whole.choices[0].finish_reason)
+    check(whole.usage.prompt_tokens == 1 and whole.usage.completion_tokens == 40, whole.usage)
+    chunks = list(client.completions.create(**greedy, stream=True))
+    check("".join(c.choices[0].text for c in chunks) == whole.choices[0].text, "the deltas join to the text")
+    check(len({(c.id, c.created, c.model) for c in chunks}) == 1, "constant id")
+    check([c.choices[0].finish_reason for c in chunks[:-1]] == [None] * (len(chunks) - 1), "finish_reason null")
+    check(all(c.usage is None for c in chunks), "no usage unless asked")
+    chunks = list(client.completions.create(**greedy, stream=True, stream_options={"include_usage": True}))
+    check(chunks[-1].choices == [] and chunks[-1].usage.completion_tokens == 40, "usage last")
+    stopped = client.completions.create(**greedy, stop=["little girl"])
+    check(stopped.choices[0].text == "Once upon a time, there was a ", stopped.choices[0].text)
+    check(stopped.choices[0].finish_reason == "stop", "stop")
+    several = client.completions.create(model="stories", prompt=["Once", "One day"], n=2, seed=5, max_tokens=8)
+    again = client.completions.create(model="stories", prompt=["Once", "One day"], n=2, seed=5, max_tokens=8)
+    check([c.index for c in several.choices] == [0, 1, 2, 3], "indexes")
+    check([c.text for c in several.choices] == [c.text for c in again.choices], "equal seeds, equal text")
+    probabilities = client.completions.create(**{**greedy, "max_tokens": 4}, logprobs=3, echo=True).choices[0].logprobs
+    check(probabilities.token_logprobs[0] is None and len(probabilities.tokens) == 5, "echo with logprobs")
+    check(all(len(row) == 3 for row in probabilities.top_logprobs[1:]), "top_logprobs")
+    best = client.completions.create(model="stories", prompt="Once", best_of=3, n=1, seed=1, max_tokens=8)
+    check(len(best.choices) == 1, "best_of")
+    digits = client.completions.create(model="stories", prompt="Once", max_tokens=20, extra_body={"guided_regex": "[0-9]{4}"})
+    check(re.fullmatch("[0-9]{4}", digits.choices[0].text), digits.choices[0].text)
+
+
+def errors(client):
+    create = client.completions.create
+    bad = openai.BadRequestError
+    refused(bad, lambda: create(model="stories", prompt="a", temperature=-1), "temperature", "invalid_value")
+    refused(bad, lambda: create(model="stories", prompt="a", suffix="b"), "suffix", "unsupported_parameter")
+    refused(bad, lambda: create(model="stories", prompt="a", extra_body={"x": 1}), "x", "unknown_parameter")
+    refused(bad, lambda: create(model="stories", prompt=[2] * 600), "prompt", "context_length_exceeded")
+    refused(bad, lambda: client.embeddings.create(model="stories", input="a"), "model", "unsupported_parameter")
+    refused(openai.NotFoundError, lambda: create(model="gpt", prompt="a"), "model", "model_not_found")
+    chat = lambda: client.chat.completions.create(model="stories", messages=[{"role": "user", "content": "Hi"}])
+    refused(bad, chat, "messages", "unsupported_parameter")  # stories260K has no chat template.
+    error = refused(openai.AuthenticationError,
+                    lambda: client.with_options(api_key="wrong").models.list(), None, "invalid_api_key")
+    check(error.status_code == 401, "401")
+
+
+def drain(server, client):
+    """Requests that were accepted before SIGTERM end as they would have."""
+    greedy = dict(model="stories", prompt=[1], temperature=0, max_tokens=450, extra_body={"ignore_eos": True})
+    expected = client.completions.create(**greedy).choices[0].text
+    texts = []
+    threads = [threading.Thread(target=lambda: texts.append(client.completions.create(**greedy).choices[0].text))
+               for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    deadline = time.time() + 10
+    while "fusec_open_requests{model_name=\"stories\"} 12" not in server.get("/metrics", "k1")[1] and time.time() < deadline:
+        pass
+    code = server.stop()
+    for thread in threads:
+        thread.join()
+    check(code == 0, f"exit code {code}")
+    check(texts == [expected] * 12, f"{len(texts)} of 12 requests ended whole")
+
+
+def main():
+    fusec, artifact = sys.argv[1:3]
+    server = Server(fusec, artifact, "--served-model-name", "stories", "--api-key", "k1", "--admin-key", "root",
+                    "--max-seqs", "4", "--metrics-alias", "vllm")
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="k1", max_retries=0)
+    check([m.id for m in client.models.list().data] == ["stories"], "models")
+    check(client.models.retrieve("stories").id == "stories", "model")
+    check(server.get("/health")[0] == 200 and server.get("/ready")[0] == 200, "health needs no key")
+    check(server.get("/metrics")[0] == 401, "metrics need a key")
+    completions(client)
+    errors(client)
+    check("vllm:num_requests_running" in server.get("/metrics", "k1")[1], "vLLM's names")
+    check(server.get("/admin/flush", "k1", b"{}")[0] in (401, 415), "the admin key is another one")
+    drain(server, client)
+    lines = [json.loads(line) for line in server.log if line.startswith("{")]
+    check(any(line.get("finish") == "length" and line["key"] == 0 for line in lines), "the log")
+    print(f"passed; {len(lines)} lines of log")
+
+
+main()
