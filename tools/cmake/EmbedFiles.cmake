@@ -1,0 +1,21 @@
+# cmake -DOUTPUT=x.inc -DTYPE=CudaHeader -DFILES=a.cuh|b.cuh -P EmbedFiles.cmake: the files as rows {name, text} of one
+# constant table `embedded`. Raw string literals, in pieces below the 64 KiB that the standard promises for one; pieces
+# are cut at bytes, so keep the files ASCII.
+string(REPLACE "|" ";" files "${FILES}")
+set(rows "")
+foreach(file IN LISTS files)
+  get_filename_component(name "${file}" NAME)
+  file(READ "${file}" text)
+  string(LENGTH "${text}" length)
+  set(literal "")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 16000 piece)
+    string(APPEND literal "R\"~file~(${piece})~file~\"\n")
+    math(EXPR at "${at} + 16000")
+  endwhile()
+  string(APPEND rows "{\"${name}\", ${literal}\"\"},\n")
+endforeach()
+file(WRITE "${OUTPUT}.new" "constexpr ${TYPE} embedded[] = {\n${rows}{}};\n")
+file(COPY_FILE "${OUTPUT}.new" "${OUTPUT}" ONLY_IF_DIFFERENT)
+file(REMOVE "${OUTPUT}.new")
