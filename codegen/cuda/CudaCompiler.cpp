@@ -188,7 +188,7 @@ public:
   llvm::MutableArrayRef<Climb> best() { return llvm::MutableArrayRef<Climb>(climbs).drop_front(plain); }
 
 private:
-  Result<CudaKernelText> emit(const Climb &climb, tile::KernelOp kernel) const {
+  Result<CudaKernelText> emit(Climb &climb, tile::KernelOp kernel) const {
     CudaOptions form = options;
     form.emit.scores = climb.scores;
     return codegen::emit(kernel, target, form, names.lookup(climb.original.getSymName()));

@@ -5,7 +5,7 @@
 
 namespace fusec::codegen {
 
-/// Written by EmbedHeaders.cmake: `constexpr CudaHeader embedded[]`, the last row empty.
+/// Written by EmbedFiles.cmake: `constexpr CudaHeader embedded[]`, the last row empty.
 #include "codegen/cuda/DeviceLibrary.inc"
 
 std::span<const CudaHeader> deviceLibrary() { return std::span(embedded).first(std::size(embedded) - 1); }

@@ -28,6 +28,7 @@ enum class ErrorCode {
   Unsupported,       ///< Valid input that fusec does not handle (yet).
   ResourceExhausted, ///< Memory, pages or a stated limit ran out.
   Cancelled,         ///< The user or the caller stopped the work.
+  Unavailable,       ///< Not now: a queue is full, a service is ending or has failed.
   Internal,          ///< A broken invariant of fusec itself.
 };
 
@@ -57,6 +58,7 @@ inline Status corruptData(std::string m) { return {ErrorCode::CorruptData, std::
 inline Status unsupported(std::string m) { return {ErrorCode::Unsupported, std::move(m)}; }
 inline Status resourceExhausted(std::string m) { return {ErrorCode::ResourceExhausted, std::move(m)}; }
 inline Status cancelled(std::string m) { return {ErrorCode::Cancelled, std::move(m)}; }
+inline Status unavailable(std::string m) { return {ErrorCode::Unavailable, std::move(m)}; }
 inline Status internalError(std::string m) { return {ErrorCode::Internal, std::move(m)}; }
 
 /// A value or the Status that explains its absence.

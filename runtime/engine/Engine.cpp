@@ -3,10 +3,9 @@
 #include "runtime/engine/Engine.h"
 
 #include "runtime/engine/EngineState.h"
-#include "runtime/engine/GenerationLoop.h"
 #include "runtime/engine/LogSoftmax.h"
 
-#include <algorithm>
+#include <optional>
 
 namespace fusec::runtime {
 
@@ -25,20 +24,34 @@ Status checkIds(const EngineState &state, std::span<const TokenId> ids, size_t l
   return {};
 }
 
-/// Runs `ids` from an empty cache in chunks and gives `visit` each chunk's first index and logits.
-template <typename Visit>
-Status evaluate(EngineState &state, std::span<const TokenId> ids, ChunkRows rows, Visit visit) {
-  state.sequence->clear();
-  int64_t chunk = rows == ChunkRows::All ? state.maxOutputRows : state.options.chunkTokens;
-  int64_t total = static_cast<int64_t>(ids.size());
-  for (int64_t begin = 0; begin < total; begin += chunk) {
-    int64_t count = std::min(chunk, total - begin);
-    bool wanted = rows == ChunkRows::All || begin + count == total;
-    FUSEC_ASSIGN_OR_RETURN(StepOutput output,
-                           state.sequence->append(ids.subspan(begin, count), wanted ? rows : ChunkRows::None));
-    visit(begin, output.logits);
+/// Hears of a request that the caller runs to its end.
+class Outcome final : public RequestListener {
+public:
+  explicit Outcome(const TokenCallback &onToken = {}) : callback(onToken) {}
+
+  void onToken(const TokenEvent &event) override {
+    if (callback && !callback(event) && cancel)
+      cancel();
   }
-  return {};
+  void onDone(const RequestOutcome &outcome) override { result = outcome; }
+
+  const TokenCallback &callback;
+  std::function<void()> cancel;
+  std::optional<RequestOutcome> result;
+};
+
+/// Steps until `outcome` has its result.
+void runUntil(EngineLoop &loop, const Outcome &outcome) {
+  while (!outcome.result)
+    (void)loop.step(); // What cannot run ends with an error.
+}
+
+Status evaluate(EngineState &state, std::span<const TokenId> ids, Evaluation evaluation) {
+  auto outcome = std::make_shared<Outcome>();
+  FUSEC_RETURN_IF_ERROR(
+      state.loop->addEvaluation(state.loop->newId(), {ids.begin(), ids.end()}, std::move(evaluation), outcome));
+  runUntil(*state.loop, *outcome);
+  return outcome->result->status;
 }
 
 } // namespace
@@ -61,37 +74,65 @@ GraphStats Engine::graphStats() const { return state->executor->graphStats(); }
 std::span<const TokenId> Engine::endIds() const { return state->endIds; }
 
 Result<Generation> Engine::generate(const Request &request, const TokenCallback &onToken) {
-  FUSEC_RETURN_IF_ERROR(request.validate(model().vocabSize, state->options.contextTokens));
-  return GenerationLoop::run(*state, request, onToken);
+  auto outcome = std::make_shared<Outcome>(onToken);
+  FUSEC_ASSIGN_OR_RETURN(RequestId id, submit(request, outcome));
+  outcome->cancel = [this, id] { cancel(id); };
+  runUntil(*state->loop, *outcome);
+  FUSEC_RETURN_IF_ERROR(outcome->result->status);
+  return std::move(outcome->result->choices.front());
 }
+
+Status Engine::validate(const Request &request) const { return state->loop->validate(request); }
+RequestId Engine::newRequestId() { return state->loop->newId(); }
+
+Status Engine::add(RequestId id, Request request, std::shared_ptr<RequestListener> listener,
+                   std::chrono::steady_clock::time_point submitted) {
+  return state->loop->add(id, std::move(request), std::move(listener), submitted);
+}
+
+Result<RequestId> Engine::submit(Request request, std::shared_ptr<RequestListener> listener) {
+  FUSEC_RETURN_IF_ERROR(validate(request));
+  const RequestId id = newRequestId();
+  FUSEC_RETURN_IF_ERROR(add(id, std::move(request), std::move(listener), std::chrono::steady_clock::now()));
+  return id;
+}
+
+void Engine::cancel(RequestId id) { state->loop->cancel(id); }
+bool Engine::step() { return state->loop->step(); }
+bool Engine::hasWork() const { return state->loop->hasWork(); }
+const Status &Engine::health() const { return state->loop->health(); }
+EngineStats Engine::stats() const { return state->monitor.snapshot(); }
 
 Result<std::vector<float>> Engine::logits(std::span<const TokenId> ids, LogitRows rows) {
   FUSEC_RETURN_IF_ERROR(checkIds(*state, ids, 1));
   std::vector<float> values;
-  ChunkRows chunkRows = rows == LogitRows::All ? ChunkRows::All : ChunkRows::Last;
-  FUSEC_RETURN_IF_ERROR(evaluate(*state, ids, chunkRows, [&](int64_t, std::span<const float> logits) {
-    values.insert(values.end(), logits.begin(), logits.end());
-  }));
+  Evaluation evaluation;
+  evaluation.allRows = rows == LogitRows::All;
+  evaluation.visit = [&](int64_t position, std::span<const float> row) {
+    values.resize(evaluation.allRows ? static_cast<size_t>(position) * row.size() : 0);
+    values.insert(values.end(), row.begin(), row.end());
+  };
+  FUSEC_RETURN_IF_ERROR(evaluate(*state, ids, evaluation));
   return values;
 }
 
 Result<std::vector<double>> Engine::logprobs(std::span<const TokenId> ids) {
   FUSEC_RETURN_IF_ERROR(checkIds(*state, ids, 2));
-  size_t vocab = static_cast<size_t>(model().vocabSize);
-  std::vector<double> values;
+  std::vector<double> values(ids.size() - 1);
+  auto visit = [&](int64_t position, std::span<const float> row) {
+    values[static_cast<size_t>(position)] = row[ids[position + 1]] - logSumExp(row);
+  };
   // The last id is only predicted, never fed.
-  FUSEC_RETURN_IF_ERROR(
-      evaluate(*state, ids.first(ids.size() - 1), ChunkRows::All, [&](int64_t begin, std::span<const float> logits) {
-        for (size_t row = 0; row * vocab < logits.size(); ++row) {
-          std::span<const float> line = logits.subspan(row * vocab, vocab);
-          values.push_back(line[ids[begin + row + 1]] - logSumExp(line));
-        }
-      }));
+  FUSEC_RETURN_IF_ERROR(evaluate(*state, ids.first(ids.size() - 1), {true, visit}));
   return values;
 }
 
-void Engine::reset() { state->sequence->clear(); }
-int64_t Engine::cachedTokens() const { return static_cast<int64_t>(state->sequence->tokens().size()); }
+void Engine::reset() { state->kv->flush(); }
+
+int64_t Engine::cachedTokens() const {
+  const Ledger pool = state->kv->ledger();
+  return (pool.cached + pool.live) * pool.pageTokens;
+}
 
 void Engine::setProfiling(bool on) {
   state->executor->setProfiling(on);

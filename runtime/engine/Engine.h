@@ -12,8 +12,13 @@
 //     return true;
 //   });
 //
-// One sequence is alive at a time. Its KV stays in the cache between calls: a
-// prompt that shares a prefix with it computes only what differs (chat turns).
+// Many requests at once: submit() them, and step() until there is nothing to do;
+// EngineService does it on a thread of its own. generate() is the same for one.
+// KV of whole pages stays cached after a request, so that a prompt with a known
+// prefix (the next turn of a chat) computes only what is new.
+//
+// What a request gives depends on the request alone: not on others in the same
+// step, on how its prompt was cut, on cached prefixes or on preemption.
 //
 // Threading: one call at a time; different engines are independent. Only
 // Request::cancel may be touched from another thread meanwhile.
@@ -22,12 +27,17 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/engine/EngineStats.h"
 #include "runtime/engine/Request.h"
+#include "runtime/engine/RequestOutcome.h"
 #include "runtime/exec/GraphStats.h"
 #include "runtime/exec/LaunchTime.h"
 #include "runtime/exec/MemoryPlan.h"
 #include "runtime/exec/ModelInfo.h"
+#include "runtime/sched/Policy.h"
+#include "runtime/sched/RequestId.h"
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -49,9 +59,15 @@ struct ExecutorInfo;
 struct EngineOptions {
   std::filesystem::path artifact = {}; ///< Directory that holds manifest.json.
   int threads = 0;                     ///< 0 = one per physical core this process may use.
-  int64_t contextTokens = 0;           ///< 0 = the smaller of the model's context and 4096.
-  int64_t chunkTokens = 256;           ///< Prompt tokens per step; changes no result but those of
+  int64_t contextTokens = 0;           ///< 0 = the smaller of the model's context and 4096, or what the pool holds.
+  int64_t chunkTokens = 256;           ///< Tokens per step, of all sequences; changes no result but those of
                                        ///< artifacts with products of a library.
+  int64_t maxSequences = 1;            ///< Sequences that run at once.
+  int64_t kvBytes = 0;                 ///< Of the KV pool; 0 = from kvTokens.
+  int64_t kvTokens = 0;                ///< Tokens that the KV pool holds; 0 = a full context for each sequence.
+  Policy policy = Policy::Fcfs;        ///< Who is served first.
+  bool staticBatches = false;          ///< Request-level batching, to compare with (SchedulerOptions).
+  bool prefixCache = true;             ///< Keep KV of finished requests for prompts that begin alike.
   std::string level = {};              ///< CPU: "avx2", "avx512"; "" = the best this CPU runs.
   std::string device = {};             ///< "" or "host", "cuda", "cuda:1", "virtual[:sm_80]" (docs/cuda/running.md).
   bool graphs = true;                  ///< GPU: replay decode steps from captured graphs.
@@ -66,7 +82,8 @@ class Engine {
 public:
   /// Loads the artifact and reserves all memory. Errors name the file and what
   /// was expected: missing files, damaged manifest, no kernels for this CPU,
-  /// contextTokens beyond the model's.
+  /// contextTokens beyond the model's, a pool that does not hold one context, more
+  /// memory than the machine has.
   static Result<std::unique_ptr<Engine>> create(const EngineOptions &options);
   ~Engine();
   Engine(const Engine &) = delete;
@@ -86,21 +103,38 @@ public:
   /// Ids that end a generation unless Request::ignoreEos; sorted.
   std::span<const TokenId> endIds() const;
 
-  /// Generates until an end id, a stop string, maxTokens or the full context.
-  /// `onToken` may be empty. An invalid request is an error and changes nothing.
+  /// Generates one request until an end id, a stop string, maxTokens or the full
+  /// context; others that were submitted go on meanwhile. `onToken` may be empty.
+  /// An invalid request is an error and changes nothing. The text with index 0.
   Result<Generation> generate(const Request &request, const TokenCallback &onToken = {});
 
-  /// Raw logits after `ids`: `[vocab]` of the last position, or `[n, vocab]`.
-  /// Starts from an empty cache, which drops the kept sequence.
+  /// Accepts a request; `listener` hears of it from step(). Errors, after which it
+  /// never does: InvalidArgument, ResourceExhausted (could never finish),
+  /// Unavailable (the engine is dead).
+  Result<RequestId> submit(Request request, std::shared_ptr<RequestListener> listener);
+  /// Ends a request as Cancelled with the next step. Unknown ids are ignored.
+  void cancel(RequestId id);
+  /// Runs one step of the model for as many requests as fit. False when there was
+  /// nothing to do.
+  bool step();
+  /// Whether a request has not ended.
+  bool hasWork() const;
+  /// Not ok when the device has failed for good.
+  const Status &health() const;
+  /// Counters, histograms and the last steps.
+  EngineStats stats() const;
+
+  /// Raw logits after `ids`: `[vocab]` of the last position, or `[n, vocab]`. All
+  /// of it is computed, cached or not.
   Result<std::vector<float>> logits(std::span<const TokenId> ids, LogitRows rows = LogitRows::Last);
 
   /// n-1 values: log p(ids[i+1] | ids[0..i]), natural logarithm. n >= 2, at most
-  /// the context. Starts from an empty cache, which drops the kept sequence.
+  /// the context. All of it is computed, cached or not.
   Result<std::vector<double>> logprobs(std::span<const TokenId> ids);
 
-  /// Forgets the kept sequence and returns its pages.
+  /// Forgets all cached prefixes and returns their pages.
   void reset();
-  /// Tokens whose KV is in the cache.
+  /// Tokens whose KV is in cached pages.
   int64_t cachedTokens() const;
 
   /// While on, each launch is timed (a little overhead per launch).
@@ -109,6 +143,13 @@ public:
   std::vector<LaunchTime> takeProfile();
 
 private:
+  friend class ServiceWorker;
+  /// The parts of submit(): the first two may be called from any thread.
+  Status validate(const Request &request) const;
+  RequestId newRequestId();
+  Status add(RequestId id, Request request, std::shared_ptr<RequestListener> listener,
+             std::chrono::steady_clock::time_point submitted);
+
   explicit Engine(std::unique_ptr<EngineState> state);
   std::unique_ptr<EngineState> state;
 };

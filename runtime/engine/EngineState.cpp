@@ -3,6 +3,7 @@
 #include "runtime/engine/EngineState.h"
 
 #include "runtime/base/MappedFile.h"
+#include "runtime/engine/PoolSize.h"
 #include "runtime/exec/ExecutorFactory.h"
 
 #include <algorithm>
@@ -11,32 +12,6 @@
 namespace fusec::runtime {
 
 namespace {
-
-constexpr int64_t defaultContextTokens = 4096;
-constexpr int maxThreads = 1024;
-/// Logits of a whole chunk would dwarf the other activations of a small model; more rows than this are evaluated in
-/// several steps.
-constexpr int64_t maxLogitBytes = 64 << 20;
-
-Status requireBetween(const char *what, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high)
-    return {};
-  return invalidArgument(std::string(what) + ": expected " + std::to_string(low) + " to " + std::to_string(high) +
-                         ", found " + std::to_string(value));
-}
-
-Result<EngineOptions> resolve(EngineOptions options, const Manifest &manifest) {
-  int64_t modelContext = manifest.model.contextLength;
-  FUSEC_RETURN_IF_ERROR(requireBetween("threads", options.threads, 0, maxThreads));
-  if (options.contextTokens == 0)
-    options.contextTokens = std::min(modelContext, defaultContextTokens);
-  FUSEC_RETURN_IF_ERROR(
-      requireBetween("context tokens (the model's limit is the most)", options.contextTokens, 1, modelContext));
-  if (options.chunkTokens < 1)
-    return invalidArgument("chunk tokens: expected at least 1, found " + std::to_string(options.chunkTokens));
-  options.chunkTokens = std::min(options.chunkTokens, options.contextTokens);
-  return options;
-}
 
 int64_t kvBytes(const MemoryPlan &memory) {
   for (const MemoryPlan::Row &row : memory.rows)
@@ -51,30 +26,48 @@ bool isOnHost(const EngineOptions &options) { return options.device.empty() || o
 
 Result<std::unique_ptr<EngineState>> EngineState::load(const EngineOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::open(options.artifact));
-  FUSEC_ASSIGN_OR_RETURN(EngineOptions resolved, resolve(options, artifact.manifest));
+  FUSEC_ASSIGN_OR_RETURN(PoolSize size, sizePool(options, artifact.manifest));
   FUSEC_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, text::Tokenizer::load(options.artifact / "tokenizer.json"));
-  auto state = std::make_unique<EngineState>(std::move(resolved), std::move(artifact), std::move(tokenizer));
+  auto state = std::make_unique<EngineState>(size.options, std::move(artifact), std::move(tokenizer));
   FUSEC_RETURN_IF_ERROR(state->loadChatTemplate());
   state->collectEndIds();
-  FUSEC_RETURN_IF_ERROR(state->reserve());
+  FUSEC_RETURN_IF_ERROR(state->reserve(size));
+  state->compose(size);
   return state;
 }
 
-Status EngineState::reserve() {
-  const Manifest &manifest = artifact.manifest;
-  int64_t pageTokens = manifest.kv.pageTokens;
-  int64_t numPages = (options.contextTokens + pageTokens - 1) / pageTokens + 1; // And the sink.
-  maxOutputRows = std::clamp<int64_t>(maxLogitBytes / (manifest.model.vocabSize * 4), 1, options.chunkTokens);
-  ExecutorOptions setup{
-      options.device, options.level,  options.threads,  {options.chunkTokens, 1, maxOutputRows, options.contextTokens},
-      numPages,       options.graphs, options.progress, sampleableIds()};
-  allocator = BlockAllocator(static_cast<int32_t>(numPages));
+Status EngineState::reserve(const PoolSize &size) {
+  ExecutorOptions setup;
+  setup.device = options.device;
+  setup.level = options.level;
+  setup.threads = options.threads;
+  setup.limits = {options.chunkTokens, options.maxSequences, size.maxOutputRows, options.contextTokens};
+  setup.numPages = size.numPages;
+  setup.usesGraphs = options.graphs;
+  setup.progress = options.progress;
+  setup.sampleableIds = sampleableIds();
   FUSEC_ASSIGN_OR_RETURN(executor, createExecutor(artifact, setup));
-  sequence.emplace(*executor, allocator, pageTokens);
   options.level = executor->info().level;
   options.threads = executor->info().threads;
   memory = executor->memory();
   return isOnHost(options) ? checkMachineMemory() : Status();
+}
+
+void EngineState::compose(const PoolSize &size) {
+  const Manifest &manifest = artifact.manifest;
+  kv.emplace(KvManager::Options{size.numPages, manifest.kv.pageTokens, options.prefixCache});
+  SchedulerOptions rules;
+  rules.tokenBudget = options.chunkTokens;
+  rules.maxSequences = options.maxSequences;
+  rules.maxOutputRows = size.maxOutputRows;
+  // A token behind the last position is never computed: an evaluation may fill the context.
+  rules.contextTokens = options.contextTokens + 1;
+  rules.policy = options.policy;
+  rules.staticBatches = options.staticBatches;
+  scheduler.emplace(*kv, rules);
+  const ModelText text{tokenizer, endIds, sampleableIds(), options.contextTokens};
+  loop.emplace(EngineParts{*executor, *kv, *scheduler, monitor, text, manifest.model.vocabSize, options.maxSequences,
+                           manifest.model.digest + " " + manifest.kv.dtype});
 }
 
 Status EngineState::checkMachineMemory() const {
@@ -83,10 +76,11 @@ Status EngineState::checkMachineMemory() const {
   int64_t needed = memory.totalBytes() - static_cast<int64_t>(artifact.weights.size()); // Weights can be paged out.
   if (machine <= 0 || needed <= machine)
     return {};
-  return resourceExhausted("a context of " + std::to_string(options.contextTokens) + " tokens needs " +
-                           std::to_string(needed >> 20) + " MiB (kv cache " + std::to_string(kvBytes(memory) >> 20) +
-                           " MiB), this machine has " + std::to_string(machine >> 20) +
-                           " MiB: choose a smaller context");
+  return resourceExhausted(
+      "a KV pool of " + std::to_string(options.kvTokens) + " tokens for " + std::to_string(options.maxSequences) +
+      " sequences in a context of " + std::to_string(options.contextTokens) + " needs " + std::to_string(needed >> 20) +
+      " MiB (kv cache " + std::to_string(kvBytes(memory) >> 20) + " MiB), this machine has " +
+      std::to_string(machine >> 20) + " MiB: choose a smaller context, fewer sequences or a smaller pool");
 }
 
 Status EngineState::loadChatTemplate() {

@@ -7,10 +7,12 @@
 #pragma once
 
 #include "runtime/engine/Engine.h"
-#include "runtime/engine/SequenceRunner.h"
+#include "runtime/engine/EngineLoop.h"
+#include "runtime/engine/EngineMonitor.h"
 #include "runtime/exec/Artifact.h"
 #include "runtime/exec/Executor.h"
-#include "runtime/kv/BlockAllocator.h"
+#include "runtime/kv/KvManager.h"
+#include "runtime/sched/Scheduler.h"
 #include "runtime/text/ChatTemplate.h"
 #include "runtime/text/Tokenizer.h"
 
@@ -20,6 +22,8 @@
 #include <vector>
 
 namespace fusec::runtime {
+
+struct PoolSize;
 
 struct EngineState {
   EngineState(EngineOptions options, Artifact artifact, text::Tokenizer tokenizer)
@@ -33,16 +37,18 @@ struct EngineState {
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chatTemplate;
   std::vector<TokenId> endIds; ///< Sorted.
-  BlockAllocator allocator{1}; ///< Sized when the cache is reserved.
   std::unique_ptr<Executor> executor;
-  std::optional<SequenceRunner> sequence;
+  std::optional<KvManager> kv;
+  std::optional<Scheduler> scheduler;
+  EngineMonitor monitor;
+  std::optional<EngineLoop> loop;
   MemoryPlan memory;
-  int64_t maxOutputRows = 1; ///< Logit rows one step can give.
   /// Ids that may be generated are below: rows that pad the embedding beyond the tokenizer are not.
   int64_t sampleableIds() const { return std::min(artifact.manifest.model.vocabSize, tokenizer.size()); }
 
 private:
-  Status reserve();
+  Status reserve(const PoolSize &size);
+  void compose(const PoolSize &size);
   Status checkMachineMemory() const;
   Status loadChatTemplate();
   void collectEndIds();

@@ -24,17 +24,46 @@ Status requireStops(const std::vector<std::string> &stops) {
   return {};
 }
 
+Status outOfRange(const char *name, const std::string &expected, int64_t found) {
+  return invalidArgument(std::string(name) + ": expected " + expected + ", found " + std::to_string(found));
+}
+
+Status requireChoices(const Request &request, int64_t maxChoices) {
+  const std::string range = "1 to " + std::to_string(maxChoices) + " (sequences that may run at once)";
+  if (request.n < 1 || request.n > maxChoices)
+    return outOfRange("n", range, request.n);
+  if (request.bestOf != 0 && (request.bestOf < request.n || request.bestOf > maxChoices))
+    return outOfRange("best_of",
+                      "0 (as many as n) or n, that is " + std::to_string(request.n) + ", to " +
+                          std::to_string(maxChoices) + " (sequences that may run at once)",
+                      request.bestOf);
+  return {};
+}
+
+Status requireLengths(const Request &request) {
+  if (request.maxTokens < 1 && request.maxTokens != -1)
+    return outOfRange("max_tokens", "a positive number or -1 (until the context is full)", request.maxTokens);
+  const bool isBelowMost = request.maxTokens == -1 || request.minTokens <= request.maxTokens;
+  if (request.minTokens < 0 || !isBelowMost)
+    return outOfRange("min_tokens", "a number from 0 to max_tokens", request.minTokens);
+  if (request.constraint && (request.minTokens > 0 || request.ignoreEos))
+    return invalidArgument("min_tokens and ignore_eos do not go together with a grammar, which decides where the text "
+                           "ends");
+  return {};
+}
+
 } // namespace
 
-Status Request::validate(int64_t vocabSize, int64_t contextTokens) const {
+Status Request::validate(int64_t vocabSize, int64_t contextTokens, int64_t maxChoices) const {
   if (prompt.empty())
     return invalidArgument("the prompt is empty: at least one token is needed");
   if (static_cast<int64_t>(prompt.size()) >= contextTokens)
     return invalidArgument("the prompt has " + std::to_string(prompt.size()) + " tokens, the context holds " +
                            std::to_string(contextTokens) + " and at least one must be left for the answer");
-  if (maxTokens < 1 && maxTokens != -1)
-    return invalidArgument("max_tokens: expected a positive number or -1 (until the context is full), found " +
-                           std::to_string(maxTokens));
+  FUSEC_RETURN_IF_ERROR(requireLengths(*this));
+  FUSEC_RETURN_IF_ERROR(requireChoices(*this, maxChoices));
+  if (promptLogprobs < -1 || promptLogprobs > SamplingParams::maxLogprobs)
+    return outOfRange("prompt_logprobs", "-1 (off) to " + std::to_string(SamplingParams::maxLogprobs), promptLogprobs);
   FUSEC_RETURN_IF_ERROR(requireIds(prompt, vocabSize, "prompt"));
   FUSEC_RETURN_IF_ERROR(requireIds(stopIds, vocabSize, "stop_token_ids"));
   FUSEC_RETURN_IF_ERROR(requireStops(stopStrings));
@@ -49,6 +78,8 @@ std::string_view finishReasonName(FinishReason reason) {
     return "length";
   case FinishReason::Cancelled:
     return "cancelled";
+  case FinishReason::Error:
+    return "error";
   }
   return "";
 }

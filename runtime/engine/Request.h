@@ -1,6 +1,7 @@
 //===- Request.h - one generation: what is asked, what comes back ------------===//
 //
-// Plain data. A Request is validated by Engine::generate before anything runs.
+// Plain data. A Request is validated before anything runs; RequestOutcome.h says
+// what is known of it at the end.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -10,9 +11,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace fusec::grammar {
+class CompiledGrammar;
+} // namespace fusec::grammar
 
 namespace fusec::runtime {
 
@@ -29,23 +35,53 @@ struct Request {
   /// Do not stop at the model's end ids (benchmarks).
   bool ignoreEos = false;
   /// When set, looked at before every step; true ends the generation as
-  /// Cancelled. Borrowed; must outlive the call.
+  /// Cancelled. Borrowed; must outlive the request. EngineService::cancel is the
+  /// way for other threads.
   const std::atomic<bool> *cancel = nullptr;
+
+  /// Texts wanted, from 1. Text i draws from a seed made of the seed and i; text 0
+  /// is what a request for one text gives. They share the KV of the prompt.
+  int n = 1;
+  /// Texts generated, of which the n with the best mean log-probability are given;
+  /// 0 = n. Above n nothing is streamed.
+  int bestOf = 0;
+  /// Lower is served earlier under Policy::Priority.
+  int priority = 0;
+  /// Requests share cached KV only with requests of the same tenant.
+  std::string tenant = {};
+  /// End ids, stop ids and stop strings do nothing before this many tokens.
+  int64_t minTokens = 0;
+  /// -1 = none; n in [0, SamplingParams::maxLogprobs] = log-probabilities of the
+  /// prompt's tokens and of the n best ids at each place. All of the prompt is
+  /// then computed, cached or not.
+  int promptLogprobs = -1;
+  /// A stop string that ends the text is part of it.
+  bool includeStop = false;
+  /// Compute the whole prompt even when its KV is cached.
+  bool skipPrefixCache = false;
+  /// Restricts every text to what a grammar allows; null = free.
+  std::shared_ptr<const grammar::CompiledGrammar> constraint = nullptr;
 
   static constexpr size_t maxStopStrings = 16;
 
+  /// Texts to generate: the larger of n and bestOf.
+  int numChoices() const { return bestOf > n ? bestOf : n; }
+
   /// InvalidArgument with what was expected and found. `contextTokens`: the
-  /// engine's limit; `vocabSize`: rows of the embedding.
-  Status validate(int64_t vocabSize, int64_t contextTokens) const;
+  /// engine's limit; `vocabSize`: rows of the embedding; `maxChoices`: most
+  /// texts of one request.
+  Status validate(int64_t vocabSize, int64_t contextTokens, int64_t maxChoices = 1) const;
 };
 
 enum class FinishReason {
-  Stop,      ///< An end id or a stop string.
+  Stop,      ///< An end id, a stop string, or the constraint is complete.
   Length,    ///< maxTokens reached, or the context is full.
-  Cancelled, ///< The callback returned false, or Request::cancel was set.
+  Cancelled, ///< The callback returned false, Request::cancel was set, or EngineService::cancel.
+  Error,     ///< RequestOutcome::status says what.
 };
+inline constexpr size_t numFinishReasons = 4;
 
-/// "stop", "length", "cancelled".
+/// "stop", "length", "cancelled", "error".
 std::string_view finishReasonName(FinishReason reason);
 
 /// One generated token, as given to the callback.
@@ -57,11 +93,12 @@ struct TokenEvent {
   TokenId id = noToken;
   /// Whole characters only. May be empty: text is held back while it could still
   /// become a stop string or while a character lacks bytes. The deltas of all
-  /// events concatenate to Generation::text.
+  /// events of a text concatenate to Generation::text.
   std::string textDelta;
   /// Log-probabilities of the raw distribution; set when sampling.logprobs >= 0.
   float logprob = 0;
   std::vector<TokenLogprob> topLogprobs; ///< Best first, up to sampling.logprobs rows.
+  int choice = 0;                        ///< Which of the request's texts, in [0, n).
 };
 
 struct Timings {
@@ -83,6 +120,12 @@ struct Generation {
   std::string text;
   FinishReason reason = FinishReason::Stop;
   Timings timings;
+  /// Parallel to `ids`; filled when sampling.logprobs >= 0.
+  std::vector<TokenReport> reports;
+  /// Mean log-probability of what was sampled, an end id included; only when bestOf > n.
+  double meanLogprob = 0;
+  TokenId stopId = TokenEvent::noToken; ///< The end id or stop id that was sampled last.
+  int stopString = -1;                  ///< Index of the stop string that was met.
 };
 
 /// Called on the thread that called generate, once per token; false = cancel.

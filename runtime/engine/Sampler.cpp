@@ -2,11 +2,14 @@
 
 #include "runtime/engine/Sampler.h"
 
+#include "runtime/engine/Argmax.h"
 #include "runtime/engine/LogSoftmax.h"
+#include "runtime/engine/SamplingMasses.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace fusec::runtime {
 
@@ -26,14 +29,27 @@ bool better(float scoreA, TokenId a, float scoreB, TokenId b) { return scoreA !=
 bool Sampler::betterCandidate(const Candidate &a, const Candidate &b) { return better(a.score, a.id, b.score, b.id); }
 
 Sampler::Sampler(SamplingParams samplingParams, std::span<const TokenId> prompt, int64_t sampleableIds)
-    : params(std::move(samplingParams)), sampleableIds(sampleableIds), seen(prompt.begin(), prompt.end()) {
-  std::sort(seen.begin(), seen.end());
-  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    : params(std::move(samplingParams)), sampleableIds(std::max<int64_t>(sampleableIds, 0)) {
+  if (params.repetitionPenalty != 1) {
+    seen.assign(prompt.begin(), prompt.end());
+    std::sort(seen.begin(), seen.end());
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  }
+  if (!params.allowedIds.empty())
+    allowed.assign(static_cast<size_t>(this->sampleableIds + 31) / 32, 0);
+  for (TokenId id : params.allowedIds)
+    if (id < this->sampleableIds)
+      allowed[id / 32] |= 1u << (id % 32);
 }
 
-Result<Sampler::Choice> Sampler::next(std::span<const float> logits) {
-  adjustScores(logits);
-  TokenId best = argmax();
+Result<Sampler::Choice> Sampler::next(std::span<const float> logits, const Restriction &restriction) {
+  TokenId best = -1;
+  if (takesTheBest(restriction)) {
+    best = argmax(logits.first(std::min(logits.size(), static_cast<size_t>(sampleableIds))));
+  } else {
+    adjustScores(logits, restriction);
+    best = argmax(scores);
+  }
   if (best < 0)
     return nothingPossible();
   Choice choice;
@@ -44,10 +60,19 @@ Result<Sampler::Choice> Sampler::next(std::span<const float> logits) {
   return choice;
 }
 
+/// The logits need no change and no copy.
+bool Sampler::takesTheBest(const Restriction &restriction) const {
+  return params.temperature == 0 && isPlain() && restriction.allowed.empty() && restriction.banned.empty();
+}
+
+/// Scores are the logits.
+bool Sampler::isPlain() const {
+  return params.logitBias.empty() && params.repetitionPenalty == 1 && params.presencePenalty == 0 &&
+         params.frequencyPenalty == 0 && allowed.empty();
+}
+
 std::optional<RowSampling> Sampler::rowSampling() const {
-  const bool plain = params.logitBias.empty() && params.logprobs < 0 && params.repetitionPenalty == 1 &&
-                     params.presencePenalty == 0 && params.frequencyPenalty == 0;
-  if (!plain)
+  if (!isPlain() || params.logprobs >= 0)
     return std::nullopt;
   return RowSampling{params.temperature, params.topK, params.topP, params.minP, params.seed, draws};
 }
@@ -63,13 +88,29 @@ Result<Sampler::Choice> Sampler::accept(TokenId id) {
 }
 
 void Sampler::remember(TokenId id) {
-  ++generated[id];
+  if (params.presencePenalty != 0 || params.frequencyPenalty != 0)
+    ++generated[id];
+  if (params.repetitionPenalty == 1)
+    return;
   if (auto place = std::lower_bound(seen.begin(), seen.end(), id); place == seen.end() || *place != id)
     seen.insert(place, id);
 }
 
-void Sampler::adjustScores(std::span<const float> logits) {
-  size_t count = std::min(logits.size(), static_cast<size_t>(std::max<int64_t>(sampleableIds, 0)));
+void Sampler::restrict(const Restriction &restriction) {
+  for (std::span<const uint32_t> mask : {std::span<const uint32_t>(allowed), restriction.allowed}) {
+    if (mask.empty())
+      continue;
+    for (size_t id = 0; id < scores.size(); ++id)
+      if (id / 32 >= mask.size() || (mask[id / 32] >> (id % 32) & 1) == 0)
+        scores[id] = impossible;
+  }
+  for (TokenId id : restriction.banned)
+    if (static_cast<size_t>(id) < scores.size())
+      scores[id] = impossible;
+}
+
+void Sampler::adjustScores(std::span<const float> logits, const Restriction &restriction) {
+  size_t count = std::min(logits.size(), static_cast<size_t>(sampleableIds));
   scores.assign(logits.begin(), logits.begin() + count);
   for (const auto &[id, bias] : params.logitBias)
     if (static_cast<size_t>(id) < count)
@@ -78,6 +119,7 @@ void Sampler::adjustScores(std::span<const float> logits) {
     applyRepetitionPenalty();
   if (params.presencePenalty != 0 || params.frequencyPenalty != 0)
     applyCountPenalties();
+  restrict(restriction);
   // Last, because the steps above can overflow too.
   for (float &score : scores)
     score = std::isnan(score) ? impossible : std::min(score, std::numeric_limits<float>::max());
@@ -97,65 +139,79 @@ void Sampler::applyCountPenalties() {
     scores[id] -= params.presencePenalty + params.frequencyPenalty * static_cast<float>(count);
 }
 
-TokenId Sampler::argmax() const {
-  TokenId best = -1;
-  float bestScore = impossible;
-  for (size_t id = 0; id < scores.size(); ++id)
-    if (scores[id] > bestScore) {
-      best = static_cast<TokenId>(id);
-      bestScore = scores[id];
-    }
-  return best;
-}
-
 TokenId Sampler::draw(TokenId best) {
-  collectCandidates();
-  // Before the temperature, which does not change the order: then few exponentials remain.
-  if (params.topK > 0 && static_cast<size_t>(params.topK) < candidates.size())
+  masses.resize(scores.size());
+  fillMasses(scores, scores[best], params.temperature, masses);
+  if (params.topK <= 0 && params.topP >= 1 && params.minP <= 0)
+    return drawFromAll();
+  const MassHistogram spread(masses);
+  const bool hasTopK = params.topK > 0 && static_cast<size_t>(params.topK) < scores.size();
+  SamplingMass least = samplingLeast(params.minP), all = spread.total();
+  if (hasTopK)
+    least = std::max(least, spread.lightestOf(params.topK));
+  else if (params.topP < 1)
+    least = std::max(least, spread.lightestReaching(samplingNucleus(params.topP, all)));
+  collectCandidates(std::max<SamplingMass>(least, 1));
+  if (hasTopK && static_cast<size_t>(params.topK) < candidates.size())
     keepTopK(static_cast<size_t>(params.topK));
-  computeWeights(scores[best]);
   if (params.topP < 1)
-    keepTopP();
+    keepTopP(hasTopK ? massOfCandidates() : all);
   if (params.minP > 0)
     keepMinP();
   return drawCandidate();
 }
 
-void Sampler::collectCandidates() {
+TokenId Sampler::drawFromAll() {
+  const SamplingMass all = std::reduce(masses.begin(), masses.end());
+  const SamplingMass target = samplingTarget(samplingUniform(params.seed, draws++), all);
+  SamplingMass reached = 0;
+  for (size_t id = 0; id < masses.size(); ++id) {
+    reached += masses[id];
+    if (reached > target)
+      return static_cast<TokenId>(id);
+  }
+  return -1; // Not reached: the target is below the total.
+}
+
+/// Those that may survive the filters: the rest of the vocabulary needs no sorting.
+void Sampler::collectCandidates(SamplingMass least) {
   candidates.clear();
   for (size_t id = 0; id < scores.size(); ++id)
-    if (scores[id] > impossible)
-      candidates.push_back({static_cast<TokenId>(id), scores[id]});
+    if (masses[id] >= least)
+      candidates.push_back({static_cast<TokenId>(id), scores[id], masses[id]});
+}
+
+SamplingMass Sampler::massOfCandidates() const {
+  SamplingMass sum = 0;
+  for (const Candidate &candidate : candidates)
+    sum += candidate.weight;
+  return sum;
 }
 
 void Sampler::keepTopK(size_t k) {
-  // The heap of partial_sort rejects most of the vocabulary by one comparison while k is small.
-  if (k <= smallSelection)
-    std::partial_sort(candidates.begin(), candidates.begin() + k, candidates.end(), betterCandidate);
-  else
-    std::nth_element(candidates.begin(), candidates.begin() + k, candidates.end(), betterCandidate);
-  candidates.resize(k);
+  ranked = candidates;
+  auto last = ranked.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  std::nth_element(ranked.begin(), last, ranked.end(), betterCandidate);
+  keepNotWorseThan(*last);
 }
 
-void Sampler::computeWeights(float best) {
-  for (Candidate &candidate : candidates)
-    candidate.weight = samplingWeight(candidate.score, best, params.temperature);
+/// Keeps the order by id, in which a token is drawn.
+void Sampler::keepNotWorseThan(const Candidate &last) {
+  std::erase_if(candidates, [&](const Candidate &candidate) { return betterCandidate(last, candidate); });
 }
 
-void Sampler::keepTopP() {
-  SamplingMass total = 0;
-  for (const Candidate &candidate : candidates)
-    total += candidate.weight;
+void Sampler::keepTopP(SamplingMass total) {
+  ranked = candidates;
   // Quickselect by weight: [0, low) is in the nucleus and weighs `reached`, [high, end) is not in it.
-  auto at = [&](size_t i) { return candidates.begin() + static_cast<std::ptrdiff_t>(i); };
+  auto at = [&](size_t i) { return ranked.begin() + static_cast<std::ptrdiff_t>(i); };
   SamplingMass wanted = samplingNucleus(params.topP, total), reached = 0;
-  size_t low = 0, high = candidates.size();
+  size_t low = 0, high = ranked.size();
   while (high - low > smallSelection) {
     size_t middle = low + (high - low) / 2;
     std::nth_element(at(low), at(middle), at(high), betterCandidate);
     SamplingMass half = 0;
     for (size_t i = low; i < middle; ++i)
-      half += candidates[i].weight;
+      half += ranked[i].weight;
     if (reached + half >= wanted) {
       high = middle;
     } else {
@@ -166,8 +222,8 @@ void Sampler::keepTopP() {
   std::sort(at(low), at(high), betterCandidate);
   size_t keep = low;
   while (keep < high && reached < wanted)
-    reached += candidates[keep++].weight;
-  candidates.resize(keep);
+    reached += ranked[keep++].weight;
+  keepNotWorseThan(ranked[std::max<size_t>(keep, 1) - 1]);
 }
 
 void Sampler::keepMinP() {
@@ -177,14 +233,7 @@ void Sampler::keepMinP() {
 }
 
 TokenId Sampler::drawCandidate() {
-  // By id: the filters leave an order that depends on the library's sort.
-  auto byId = [](const Candidate &a, const Candidate &b) { return a.id < b.id; };
-  if (!std::is_sorted(candidates.begin(), candidates.end(), byId))
-    std::sort(candidates.begin(), candidates.end(), byId);
-  SamplingMass total = 0;
-  for (const Candidate &candidate : candidates)
-    total += candidate.weight;
-  const SamplingMass target = samplingTarget(samplingUniform(params.seed, draws++), total);
+  const SamplingMass target = samplingTarget(samplingUniform(params.seed, draws++), massOfCandidates());
   SamplingMass reached = 0;
   for (const Candidate &candidate : candidates) {
     reached += candidate.weight;
@@ -195,20 +244,9 @@ TokenId Sampler::drawCandidate() {
 }
 
 void Sampler::fillLogprobs(std::span<const float> logits, Choice &choice) const {
-  double normalizer = logSumExp(logits);
-  auto logprob = [&](TokenId id) {
-    return static_cast<float>(std::min(logits[id], std::numeric_limits<float>::max()) - normalizer);
-  };
-  choice.logprob = logprob(choice.id);
-  std::vector<TokenId> ids;
-  for (size_t id = 0; id < scores.size(); ++id)
-    if (logits[id] > impossible) // False for NaN too.
-      ids.push_back(static_cast<TokenId>(id));
-  size_t count = std::min(static_cast<size_t>(params.logprobs), ids.size());
-  std::partial_sort(ids.begin(), ids.begin() + count, ids.end(),
-                    [&](TokenId a, TokenId b) { return better(logits[a], a, logits[b], b); });
-  for (size_t i = 0; i < count; ++i)
-    choice.topLogprobs.push_back({ids[i], logprob(ids[i])});
+  TokenReport report = reportToken(logits, sampleableIds, choice.id, params.logprobs);
+  choice.logprob = report.logprob;
+  choice.topLogprobs = std::move(report.top);
 }
 
 } // namespace fusec::runtime

@@ -1,7 +1,7 @@
 //===- Sampler.h - chooses one token from a row of logits ---------------------===//
 //
 // The sampling state of one request: parameters, the tokens seen so far and the
-// random counter. Order of the steps: logit bias, repetition penalty, presence
+// random counter. Order of the steps: what is not allowed, logit bias, repetition penalty, presence
 // and frequency penalty, temperature, top-k, top-p, min-p, draw.
 //
 //   Sampler sampler(request.sampling, request.prompt, tokenizer.size());
@@ -47,9 +47,15 @@ public:
   /// the tokenizer) are never chosen.
   Sampler(SamplingParams params, std::span<const TokenId> prompt, int64_t sampleableIds);
 
+  /// What this one token may not be, beyond the parameters.
+  struct Restriction {
+    std::span<const uint32_t> allowed; ///< Bit `id`: may be chosen; empty = all.
+    std::span<const TokenId> banned;   ///< Not chosen, allowed or not.
+  };
+
   /// Chooses the next token and remembers it. Internal error when no id has a
-  /// finite logit.
-  Result<Choice> next(std::span<const float> logits);
+  /// finite logit or none is allowed.
+  Result<Choice> next(std::span<const float> logits, const Restriction &restriction = {});
 
   /// What a device needs to know to choose the next token; nullopt when that takes
   /// more: logit bias, penalties or log-probabilities.
@@ -66,27 +72,34 @@ private:
   };
 
   static bool betterCandidate(const Candidate &a, const Candidate &b);
+  bool isPlain() const;
+  bool takesTheBest(const Restriction &restriction) const;
+  void adjustScores(std::span<const float> logits, const Restriction &restriction);
+  void restrict(const Restriction &restriction);
   void remember(TokenId id);
-  void adjustScores(std::span<const float> logits);
   void applyRepetitionPenalty();
   void applyCountPenalties();
-  TokenId argmax() const;
   TokenId draw(TokenId best);
-  void collectCandidates();
+  TokenId drawFromAll();
+  void collectCandidates(SamplingMass least);
+  SamplingMass massOfCandidates() const;
   void keepTopK(size_t k);
-  void computeWeights(float best);
-  void keepTopP();
+  void keepNotWorseThan(const Candidate &last);
+  void keepTopP(SamplingMass total);
   void keepMinP();
   TokenId drawCandidate();
-  void fillLogprobs(std::span<const float> logits, Choice &choice) const;
+  void fillLogprobs(std::span<const float> logits, Choice &choice) const; ///< `logits`: the sampleable ones come first.
 
   SamplingParams params;
   int64_t sampleableIds;
-  std::vector<TokenId> seen;                      ///< Prompt and output, each id once.
+  std::vector<TokenId> seen;                      ///< Prompt and output, each id once; for the repetition penalty.
+  std::vector<uint32_t> allowed;                  ///< Bits of params.allowedIds; empty = all.
   std::unordered_map<TokenId, int64_t> generated; ///< Output only: times sampled.
   uint64_t draws = 0;
   std::vector<float> scores;         ///< Work space, reused between tokens.
-  std::vector<Candidate> candidates; ///< Work space.
+  std::vector<SamplingMass> masses;  ///< Work space: the weight of each score.
+  std::vector<Candidate> candidates; ///< Work space, by id.
+  std::vector<Candidate> ranked;     ///< Work space: some of them by score.
 };
 
 } // namespace fusec::runtime

@@ -62,9 +62,13 @@ Status SamplingParams::validate(int64_t vocabSize) const {
     return outOfRange("top_k", "-1 or 0 (off) or a positive number", std::to_string(topK));
   if (logprobs < -1 || logprobs > maxLogprobs)
     return outOfRange("logprobs", "-1 (off) to " + std::to_string(maxLogprobs), std::to_string(logprobs));
+  const std::string legalIds = "token ids from 0 to " + std::to_string(vocabSize - 1);
+  for (TokenId id : allowedIds)
+    if (id < 0 || id >= vocabSize)
+      return outOfRange("allowed_token_ids", legalIds, std::to_string(id));
   for (const auto &[id, bias] : logitBias) {
     if (id < 0 || id >= vocabSize)
-      return outOfRange("logit_bias", "token ids from 0 to " + std::to_string(vocabSize - 1), std::to_string(id));
+      return outOfRange("logit_bias", legalIds, std::to_string(id));
     if (!(std::fabs(bias) <= maxBias))
       return outOfRange("logit_bias of token " + std::to_string(id), "a number from -100 to 100", std::to_string(bias));
   }

@@ -41,6 +41,8 @@ struct SamplingParams {
   float minP = 0;
   /// Equal seeds give equal tokens.
   uint64_t seed = 0;
+  /// Only these ids may be chosen; empty = all.
+  std::vector<TokenId> allowedIds;
   /// -1 = no log-probabilities; n in [0, maxLogprobs] = that of each chosen token
   /// and of the n best ids. They are of the model's raw distribution, before
   /// bias, penalties and temperature.
@@ -63,10 +65,19 @@ struct SamplingParams {
   Status validate(int64_t vocabSize) const;
 };
 
-/// One row of a log-probability report.
+/// One row of a log-probability report. Natural logarithms; what is impossible has
+/// leastLogprob, so that a report is made of finite numbers.
 struct TokenLogprob {
   TokenId id;
   float logprob;
+};
+inline constexpr float leastLogprob = -9999;
+
+/// The log-probabilities at one place of a text.
+struct TokenReport {
+  TokenId id = -1;
+  float logprob = 0;
+  std::vector<TokenLogprob> top; ///< Best first; impossible ids are left out.
 };
 
 } // namespace fusec::runtime

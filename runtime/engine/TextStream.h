@@ -21,22 +21,28 @@ namespace fusec::runtime {
 class TextStream {
 public:
   /// `prompt`: what the text continues; decides whether a leading space is kept.
+  /// `includeStop`: the stop string that ends the text is part of it.
   static Result<TextStream> create(const text::Tokenizer &tokenizer, std::span<const text::TokenId> prompt,
-                                   std::vector<std::string> stopStrings);
+                                   std::vector<std::string> stopStrings, bool includeStop = false);
 
-  /// Text that became certain with this token; "" once stopped.
-  std::string push(text::TokenId id);
+  /// Text that became certain with this token; "" once stopped. With
+  /// `looksForStops` false no stop string is seen that begins in this text.
+  std::string push(text::TokenId id, bool looksForStops = true);
   /// Releases what was held back. No more calls after it.
   std::string finish();
   /// A stop string was met.
   bool stopped() const { return stops.stopped(); }
+  /// Its index; -1 before that.
+  int matchedStop() const { return stops.matchedStop(); }
 
 private:
-  TextStream(text::Detokenizer detokenizer, text::StopMatcher stops)
-      : detokenizer(std::move(detokenizer)), stops(std::move(stops)) {}
+  TextStream(text::Detokenizer detokenizer, text::StopMatcher stops, std::vector<std::string> shownStops)
+      : detokenizer(std::move(detokenizer)), stops(std::move(stops)), shownStops(std::move(shownStops)) {}
+  std::string withStop(std::string text) const;
 
   text::Detokenizer detokenizer;
   text::StopMatcher stops;
+  std::vector<std::string> shownStops; ///< The stop strings, when they are part of the text.
 };
 
 } // namespace fusec::runtime

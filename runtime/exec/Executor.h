@@ -7,6 +7,9 @@
 //   FUSEC_ASSIGN_OR_RETURN(auto executor, createExecutor(artifact, options)); // ExecutorFactory.h
 //   FUSEC_ASSIGN_OR_RETURN(StepOutput output, executor->step(input));
 //
+// step() is launch() and wait(). Between the two a GPU computes, and the caller may
+// do other work, but not change the step's page copies or launch another.
+//
 // Ownership: owns its device, kernels, cache and activations; borrows the
 // artifact, which must outlive it. Threading: one call at a time.
 //
@@ -18,6 +21,7 @@
 #include "runtime/exec/LaunchTime.h"
 #include "runtime/exec/MemoryPlan.h"
 #include "runtime/exec/StepInput.h"
+#include "runtime/kv/PageCopy.h"
 
 #include <cstdint>
 #include <span>
@@ -41,10 +45,24 @@ public:
 
   virtual const ExecutorInfo &info() const = 0;
 
-  /// Runs the model: logits of R rows, or the tokens chosen after them. Internal
-  /// error, and nothing run, for input beyond the limits or with an index out of
-  /// range.
-  virtual Result<StepOutput> step(const StepInput &input) = 0;
+  /// Starts a step; wait() must follow before the next call. The arrays of `input`
+  /// are copied. Internal error, and nothing started, for input beyond the limits or
+  /// with an index out of range. The host only prepares: it computes in wait(), with
+  /// all its cores.
+  virtual Status launch(const StepInput &input) = 0;
+  /// What the launched step gives, logits of R rows or the tokens chosen after them;
+  /// valid until the next launch. Internal error when there is none, and what went
+  /// wrong on the device.
+  virtual Result<StepOutput> wait() = 0;
+  /// Both.
+  Result<StepOutput> step(const StepInput &input) {
+    FUSEC_RETURN_IF_ERROR(launch(input));
+    return wait();
+  }
+
+  /// Copies whole pages of the cache, in order, before the next step. Internal error,
+  /// and nothing copied, for a page that the cache does not have.
+  virtual Status copyPages(std::span<const PageCopy> copies) = 0;
 
   /// Whether StepInput::sampling may be given.
   virtual bool samplesOnDevice() const { return false; }

@@ -3,6 +3,7 @@
 #include "runtime/exec/HostExecutor.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fusec::runtime {
 
@@ -87,17 +88,32 @@ Status HostExecutor::bind() {
   return {};
 }
 
-Result<StepOutput> HostExecutor::step(const StepInput &input) {
+Status HostExecutor::launch(const StepInput &input) {
+  launchedRows.reset();
   FUSEC_RETURN_IF_ERROR(shape.check(input));
   if (!input.sampling.empty())
     return internalError("step: the host gives logits, it does not choose tokens");
   FUSEC_RETURN_IF_ERROR(prepareLaunches(shape.symbolsOf(input)));
   inputs.fill(input);
+  launchedRows = input.outputRows.size();
+  return {};
+}
+
+Result<StepOutput> HostExecutor::wait() {
+  if (!launchedRows)
+    return internalError("step: nothing was launched");
   std::fill(seconds.begin(), seconds.end(), 0.0);
   device.run(launches, symbolValues, seconds);
   recordTimes();
-  const size_t count = input.outputRows.size() * static_cast<size_t>(artifact.manifest.model.vocabSize);
-  return StepOutput{{logits, count}, {}};
+  const size_t rows = *std::exchange(launchedRows, std::nullopt);
+  return StepOutput{{logits, rows * static_cast<size_t>(artifact.manifest.model.vocabSize)}, {}};
+}
+
+Status HostExecutor::copyPages(std::span<const PageCopy> copies) {
+  FUSEC_RETURN_IF_ERROR(shape.check(copies));
+  for (const PageCopy &copy : copies)
+    cache.copyPage(copy);
+  return {};
 }
 
 Status HostExecutor::prepareLaunches(const SymbolValues &values) {

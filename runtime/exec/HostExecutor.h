@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +38,9 @@ public:
                                                       const HostExecutorOptions &options);
 
   const ExecutorInfo &info() const override { return facts; }
-  Result<StepOutput> step(const StepInput &input) override;
+  Status launch(const StepInput &input) override;
+  Result<StepOutput> wait() override;
+  Status copyPages(std::span<const PageCopy> copies) override;
   MemoryPlan memory() const override;
   void setProfiling(bool on) override;
   std::vector<LaunchTime> takeProfile() override;
@@ -76,6 +79,7 @@ private:
   std::vector<double> seconds;       ///< Of the current step; empty when not profiling.
   const float *logits = nullptr;
   int32_t logitsSlot = -1;
+  std::optional<size_t> launchedRows; ///< Rows of logits of the step that wait() will run.
 };
 
 } // namespace fusec::runtime

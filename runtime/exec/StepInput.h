@@ -1,4 +1,4 @@
-//===- StepInput.h - one step of the model: what goes in ---------------------===//
+//===- StepInput.h - one step of the model: what goes in, what comes out ------===//
 //
 // Plain data that borrows its arrays for the duration of the step. Tokens of
 // all sequences are packed; T = tokens.size().

@@ -63,6 +63,14 @@ Status StepShape::check(const StepInput &input) const {
   return checkTokens(input);
 }
 
+Status StepShape::check(std::span<const PageCopy> copies) const {
+  for (const PageCopy &copy : copies) {
+    const int32_t pages[] = {toIndex(copy.from), toIndex(copy.to)};
+    FUSEC_RETURN_IF_ERROR(requireRange(pages, numPages, "page to copy"));
+  }
+  return {};
+}
+
 Status StepShape::checkSampling(const StepInput &input) const {
   if (!input.sampling.empty() && input.sampling.size() != input.outputRows.size())
     return internalError("step: " + std::to_string(input.sampling.size()) + " rows of sampling parameters for " +

@@ -11,6 +11,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/exec/Manifest.h"
 #include "runtime/exec/StepInput.h"
+#include "runtime/kv/PageCopy.h"
 
 #include <cstdint>
 
@@ -27,6 +28,8 @@ public:
 
   /// Internal error that names the first value beyond the limits.
   Status check(const StepInput &input) const;
+  /// Internal error that names the first page that is not there.
+  Status check(std::span<const PageCopy> copies) const;
   /// The symbols of a step that was checked.
   SymbolValues symbolsOf(const StepInput &input) const;
 

@@ -2,6 +2,7 @@
 
 #include "runtime/kv/KvCache.h"
 
+#include <cstring>
 #include <string>
 
 namespace fusec::runtime {
@@ -27,6 +28,11 @@ Result<KvCache> KvCache::create(std::span<const int64_t> pageBytes, int64_t numP
                              " buffers exceed the address space");
   FUSEC_ASSIGN_OR_RETURN(cache.arena, Buffer::allocate(size, "kv cache", hugePageThreshold));
   return cache;
+}
+
+void KvCache::copyPage(const PageCopy &copy) {
+  std::memcpy(arena.data() + toIndex(copy.to) * stride, arena.data() + toIndex(copy.from) * stride,
+              static_cast<size_t>(stride));
 }
 
 } // namespace fusec::runtime

@@ -15,6 +15,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/device/Buffer.h"
+#include "runtime/kv/PageCopy.h"
 
 #include <cstdint>
 #include <span>
@@ -32,6 +33,8 @@ public:
   /// Bytes from a page of a buffer to the buffer's next page.
   int64_t pageStride() const { return stride; }
   int64_t bytes() const { return arena.bytes(); }
+  /// Copies a page of every buffer; the caller has checked both.
+  void copyPage(const PageCopy &copy);
 
 private:
   Buffer arena;

@@ -61,14 +61,14 @@ FUSEC_ON_ALL inline double samplingUniform(unsigned long long seed, unsigned lon
 
 /// 2^40 exp((score - best) / temperature), rounded down; the exponential is right to 2e-7. Scores are finite, none
 /// above `best`; temperature > 0. Relative to the best, so that its weight is exactly 2^40 even at the tiniest
-/// temperature.
+/// temperature. Without branches, so that a loop over a vocabulary becomes vector code.
 FUSEC_ON_ALL inline SamplingMass samplingWeight(float score, float best, float temperature) {
 #ifdef __clang__
 #pragma clang fp contract(off)
 #endif
-  const float x = (score - best) / temperature;
-  if (!(x > -28.0f)) // exp(-28) < 2^-40
-    return 0;
+  const float exact = (score - best) / temperature;
+  const bool counts = exact > -28.0f; // exp(-28) < 2^-40
+  const float x = counts ? exact : -28.0f;
   // exp(x) = 2^n exp(r) with |r| <= ln(2) / 2: adding 1.5 * 2^23 rounds to an integer; ln(2) in two parts, the first of
   // which is exact times n. The rest is the Taylor series.
   const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
@@ -82,8 +82,8 @@ FUSEC_ON_ALL inline SamplingMass samplingWeight(float score, float best, float t
   p = r * p + 1.0f;
   // p is above 1/2, so its 24 bits are an integer in units of 2^-24.
   const SamplingMass units = static_cast<SamplingMass>(static_cast<int>(p * 16777216.0f));
-  const int shift = 16 + static_cast<int>(n);
-  return shift >= 0 ? units << shift : units >> -shift;
+  const SamplingMass weight = (units << 16) >> -static_cast<int>(n);
+  return counts ? weight : 0;
 }
 
 /// The least that the kept beginning has to weigh, for weights that add up to `all`: at least 1, so that one id is

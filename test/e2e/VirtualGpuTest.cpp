@@ -8,6 +8,7 @@
 #include "test/e2e/CompiledModels.h"
 #include "test/e2e/ModelFiles.h"
 #include "test/unit/models/TempDirectory.h"
+#include "test/unit/runtime/RequestRecorder.h"
 #include "tools/fusec/Compiler.h"
 
 #include <gtest/gtest.h>
@@ -35,11 +36,12 @@ protected:
       GTEST_SKIP() << artifact().status().message();
     ASSERT_TRUE(artifact()) << artifact().status().message();
   }
-  static std::unique_ptr<runtime::Engine> open() {
+  static std::unique_ptr<runtime::Engine> open(int64_t maxSequences = 1) {
     runtime::EngineOptions options;
     options.artifact = *artifact();
     options.device = "virtual";
     options.contextTokens = 320;
+    options.maxSequences = maxSequences;
     auto engine = runtime::Engine::create(options);
     EXPECT_TRUE(engine) << engine.status().message();
     return engine ? std::move(*engine) : nullptr;
@@ -63,6 +65,36 @@ TEST_F(StoriesOnTheVirtualGpu, GreedyIdsFromReplayedGraphs) {
   const runtime::GraphStats graphs = engine->graphStats();
   EXPECT_GE(graphs.captured, 1);
   EXPECT_EQ(graphs.replayed, 256); // The prompt is one token, so its step is a decode step as well.
+}
+
+// Prompts of different lengths in chunks beside one another, a cached prefix, pages of two texts: the known text for
+// all.
+TEST_F(StoriesOnTheVirtualGpu, ServesSeveralAtOnce) {
+  auto engine = open(4);
+  ASSERT_TRUE(engine);
+  const auto known =
+      readJson(storiesGguf().parent_path() / "expected_greedy.json")["ids"].get<std::vector<runtime::TokenId>>();
+  std::vector<std::shared_ptr<runtime::test::RequestRecorder>> recorders;
+  for (size_t length : {0, 40, 70, 130, 131}) {
+    runtime::Request request;
+    request.prompt.assign(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(length));
+    request.prompt.insert(request.prompt.begin(), 1);
+    request.sampling = runtime::SamplingParams::greedy();
+    request.maxTokens = 8;
+    request.ignoreEos = true;
+    request.n = length == 70 ? 2 : 1;
+    recorders.push_back(std::make_shared<runtime::test::RequestRecorder>());
+    ASSERT_TRUE(engine->submit(request, recorders.back()));
+  }
+  while (engine->hasWork())
+    engine->step();
+  for (const auto &recorder : recorders) {
+    ASSERT_TRUE(recorder->outcome->status.ok()) << recorder->outcome->status.message();
+    const auto from = known.begin() + (recorder->outcome->explanation.promptTokens - 1);
+    for (const runtime::Generation &text : recorder->outcome->choices)
+      EXPECT_EQ(text.ids, std::vector<runtime::TokenId>(from, from + 8));
+  }
+  EXPECT_GT(engine->stats().counters[runtime::Counter::PrefixHits], 0);
 }
 
 // Log-probabilities take the logits to the host, where the sampler draws the same tokens from them.

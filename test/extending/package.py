@@ -7,14 +7,15 @@ import tempfile
 
 
 class Package:
-    """Installs the build on entry and removes everything on exit."""
+    """Installs the build, or one component of it, on entry and removes everything on exit."""
 
-    def __init__(self, build):
+    def __init__(self, build, component=None):
         self.build = build
+        self.component = ["--component", component] if component else []
 
     def __enter__(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="fusec-package-"))
-        run(["cmake", "--install", str(self.build), "--prefix", str(self.root / "first")])
+        run(["cmake", "--install", str(self.build), "--prefix", str(self.root / "first"), *self.component])
         (self.root / "first").rename(self.root / "fusec")
         self.prefix = self.root / "fusec"
         self.work = self.root / "work"

@@ -114,14 +114,16 @@ def test_refusals(package):
 
 
 def test_embedding(package, model):
-    program = build_example(package, "embed") / "continue-text"
-    check("LLVM" not in run(["ldd", program]), "a program with fusec::runtime links no LLVM")
+    """test/embedding has the rest; here, a real model."""
     if not model:
         print("skipped: no model for continue-text")
         return
     fusec(package, "compile", model, "-o", "model.fusec")
-    text = run([program, package.work / "model.fusec", "Once"])
-    check("upon a time" in text, "continue-text: Once" + text.strip().replace("\n", " ")[:40])
+    for name in ("embed-c", "embed-cpp"):
+        program = build_example(package, name) / "continue-text"
+        check("LLVM" not in run(["ldd", program]), f"{name} links no LLVM")
+        text = run([program, package.work / "model.fusec", "Once"])
+        check("upon a time" in text, f"{name}: Once" + text.strip().replace("\n", " ")[:40])
 
 
 def main():

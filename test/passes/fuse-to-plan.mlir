@@ -8,11 +8,12 @@
 // CHECK: plan.buffer output "logits" slot 0
 // CHECK: plan.launch @k0
 // CHECK: tile.kernel @k0_v0 grid [#tile.axis<[ragged(T)] by 1>, #tile.axis<[96] by 64>]
-// CHECK: tile.kernel @k0_v1 grid [#tile.axis<[ragged(T)] by 4>, #tile.axis<[96] by 32>]
-// CHECK: tile.kernel @k0_v2 grid [#tile.axis<[96] by 32>]
+// CHECK: tile.kernel @k0_v1 grid [#tile.axis<[96] by 64>] attributes {schedule = {form = "inner", lanes = 64 : i64, rows = 4 : i64
+// CHECK: tile.kernel @k0_v2 grid [#tile.axis<[96] by 32>] attributes {schedule = {form = "inner", lanes = 32 : i64, rows = 8 : i64
+// CHECK: tile.kernel @k0_v3 grid [#tile.axis<[96] by 32>]
 // CHECK: tile.scratch : <[64, 32], f32>
 // CHECK: tile.dot {{.*}} vector<12x8xf32>, vector<8x32xf32> -> vector<12x32xf32>
-// CHECK: plan.kernel @k0 [#plan.variant<@k0_v0 when T upto 1>, #plan.variant<@k0_v1 when T upto 8>, #plan.variant<@k0_v2>]
+// CHECK: plan.kernel @k0 [#plan.variant<@k0_v0 when T upto 1>, #plan.variant<@k0_v1 when T upto 4>, #plan.variant<@k0_v2 when T upto 64>, #plan.variant<@k0_v3>]
 // NARROW: tile.dot {{.*}} vector<6x8xf32>, vector<8x16xf32> -> vector<6x16xf32>
 func.func @linear(%x: !fuse.tensor<[ragged(T), 64], f32> {fuse.name = "x"}) -> !fuse.tensor<[ragged(T), 96], f32> {
   %w = fuse.weight ["w"] : !fuse.tensor<[96, 64], f32, q8_0>

@@ -25,6 +25,23 @@ function(fusec_add_library NAME)
   target_link_libraries(${NAME} PUBLIC ${ARG_DEPS})
 endfunction()
 
+# fusec_library_closure(OUT NAME): NAME and the libraries of this project that it links, directly or not.
+function(fusec_library_closure OUT NAME)
+  set(found ${NAME})
+  set(todo ${NAME})
+  while(todo)
+    list(POP_FRONT todo next)
+    get_target_property(links ${next} LINK_LIBRARIES)
+    foreach(link ${links})
+      if(link MATCHES "^Fusec" AND NOT link IN_LIST found)
+        list(APPEND found ${link})
+        list(APPEND todo ${link})
+      endif()
+    endforeach()
+  endwhile()
+  set(${OUT} ${found} PARENT_SCOPE)
+endfunction()
+
 # fusec_add_mlir_library(NAME SOURCES a.cpp ... DEPS x ...): a library that sees MLIR through the shared precompiled header.
 function(fusec_add_mlir_library NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})

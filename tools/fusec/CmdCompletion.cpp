@@ -32,8 +32,14 @@ std::string bashScript() {
   std::string verbs, cases;
   for (const CommandRow &row : commandTable()) {
     const std::string name(row.name);
-    verbs += name + ' ';
-    cases += "    " + name + ") words='" + optionNames(row) + "' ;;\n";
+    const bool isPair = name.find(' ') != std::string::npos;
+    const std::string line = "    \"" + name + (isPair ? "\"" : " \"*") + ") words='" + optionNames(row) + "' ;;\n";
+    if (isPair) {
+      cases.insert(0, line); // Before the verb of its first word, which matches as well.
+    } else {
+      verbs += name + ' ';
+      cases += line;
+    }
   }
   return "# bash completion of fusec: source <(fusec completion bash)\n"
          "_fusec() {\n"
@@ -44,7 +50,7 @@ std::string bashScript() {
          "help --help --version' -- \"$current\"))\n"
          "    return\n"
          "  fi\n"
-         "  case ${COMP_WORDS[1]} in\n" +
+         "  case \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n" +
          cases +
          "  esac\n"
          "  if [[ $current == -* ]]; then\n"

@@ -28,19 +28,22 @@ public:
 
 /// One row of the table of verbs.
 struct CommandRow {
-  std::string_view name;
+  std::string_view name;    ///< One word, or two ("bench serve").
   std::string_view summary; ///< One line for `fusec --help`.
   std::unique_ptr<Command> (*make)();
 };
 
 std::unique_ptr<Command> makeRun();
+std::unique_ptr<Command> makeServe();
 std::unique_ptr<Command> makeCompile();
 std::unique_ptr<Command> makeInspect();
 std::unique_ptr<Command> makeOpt();
 std::unique_ptr<Command> makeExplain();
 std::unique_ptr<Command> makeBench();
+std::unique_ptr<Command> makeBenchServe();
 std::unique_ptr<Command> makeEval();
 std::unique_ptr<Command> makeVerify();
+std::unique_ptr<Command> makeSimulate();
 std::unique_ptr<Command> makeTokenize();
 std::unique_ptr<Command> makeCompletion();
 

@@ -12,12 +12,15 @@ namespace fusec {
 
 static constexpr CommandRow table[] = {
     {"run", "generate text: one answer with -p, a chat without", makeRun},
+    {"serve", "answer HTTP requests in the form of OpenAI's API", makeServe},
     {"compile", "compile a model file into an artifact directory", makeCompile},
     {"inspect", "show what a model file or artifact holds", makeInspect},
     {"explain", "show kernels, the ops fused into each, and their bytes", makeExplain},
     {"bench", "measure prefill and decode rates on this machine", makeBench},
+    {"bench serve", "put load on a running server and report its latencies", makeBenchServe},
     {"eval", "measure the perplexity of a text file", makeEval},
     {"verify", "compare a model with itself: fused, chunked, on more threads, ...", makeVerify},
+    {"simulate", "replay a trace of requests against the scheduler, without a model", makeSimulate},
     {"tokenize", "turn text into token ids, or ids into text", makeTokenize},
     {"opt", "run passes on textual IR (fusec's mlir-opt)", makeOpt},
     {"completion", "print a shell completion script", makeCompletion},
@@ -43,6 +46,7 @@ std::string overviewText() {
           "Examples:\n"
           "  fusec run model.gguf -p \"Why is the sky blue?\"\n"
           "  fusec run model/                     # chat with a Hugging Face directory\n"
+          "  fusec serve model.gguf --port 8000\n"
           "  fusec bench model.gguf --json\n"
           "  fusec explain model.gguf\n";
   return text;
@@ -111,7 +115,12 @@ int dispatch(const Environment &environment, const std::vector<std::string> &arg
   std::string verb = first;
   if (first == "help") {
     verb = rest.front();
-    rest = {"--help"};
+    rest.erase(rest.begin());
+    rest.push_back("--help");
+  }
+  if (const CommandRow *row = rest.empty() ? nullptr : findCommand(verb + ' ' + rest.front())) {
+    rest.erase(rest.begin());
+    return runCommand(*row, environment, std::move(rest));
   }
   if (const CommandRow *row = findCommand(verb))
     return runCommand(*row, environment, std::move(rest));

@@ -15,6 +15,8 @@ struct Environment {
   std::string program;             ///< How fusec was called (argv[0]).
   std::filesystem::path cacheRoot; ///< $XDG_CACHE_HOME/fusec; empty when there is no home either.
   std::filesystem::path nvrtc;     ///< $FUSEC_NVRTC: libnvrtc.so, where it is not in a usual place; else empty.
+  std::string apiKey,
+      adminKey; ///< $FUSEC_API_KEY and $FUSEC_ADMIN_KEY, of `fusec serve`: not seen in a list of processes.
   bool stdoutIsTerminal = false;
   bool stderrIsTerminal = false;
   int terminalColumns = 80; ///< Of standard error, where progress is drawn.

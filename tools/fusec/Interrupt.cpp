@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace fusec {
@@ -15,6 +16,7 @@ namespace {
 struct InterruptState {
   std::mutex mutex;
   Cancellable *work = nullptr;
+  std::function<void()> stop; ///< Of a GracefulStop that was not asked yet.
   std::vector<std::function<void()>> cleanups;
 };
 } // namespace
@@ -42,8 +44,18 @@ static sigset_t handledSignals() {
   _exit(code);
 }
 
+/// Begins the orderly end that a GracefulStop asked for; false when there is none, or it has begun.
+static bool beginStop() {
+  std::function<void()> stop = std::exchange(state().stop, nullptr);
+  if (stop)
+    stop();
+  return static_cast<bool>(stop);
+}
+
 void deliverInterrupt() {
   std::lock_guard lock(state().mutex);
+  if (beginStop())
+    return;
   if (state().work && !state().work->requested.exchange(true))
     return;
   cleanUpAndExit(130);
@@ -60,7 +72,8 @@ void installInterruptHandler() {
         deliverInterrupt();
       } else {
         std::lock_guard lock(state().mutex);
-        cleanUpAndExit(143);
+        if (!beginStop())
+          cleanUpAndExit(143);
       }
     }
   }).detach();
@@ -74,6 +87,16 @@ Cancellable::Cancellable() {
 Cancellable::~Cancellable() {
   std::lock_guard lock(state().mutex);
   state().work = nullptr;
+}
+
+GracefulStop::GracefulStop(std::function<void()> begin) {
+  std::lock_guard lock(state().mutex);
+  state().stop = std::move(begin);
+}
+
+GracefulStop::~GracefulStop() {
+  std::lock_guard lock(state().mutex);
+  state().stop = nullptr;
 }
 
 InterruptCleanup::InterruptCleanup(std::function<void()> undo) {

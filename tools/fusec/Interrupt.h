@@ -3,7 +3,7 @@
 // SIGINT and SIGTERM are taken by one thread of their own, so what they do is
 // ordinary code. While a Cancellable is alive, the first signal only sets its
 // flag and the work ends by itself; otherwise (or on a second signal) clean-up
-// runs and the process exits with 130 (143 for SIGTERM).
+// runs and the process exits with 130 (143 for SIGTERM). A GracefulStop takes both.
 //
 // Threading: all functions may be called from any thread.
 //
@@ -32,6 +32,16 @@ public:
 private:
   friend void deliverInterrupt();
   std::atomic<bool> requested = false;
+};
+
+/// Work that is ended in order: while this is alive, the first SIGINT or SIGTERM calls `begin` on the signal thread and
+/// nothing else; a second one cleans up and exits as above. At most one is alive at a time.
+class GracefulStop {
+public:
+  explicit GracefulStop(std::function<void()> begin);
+  ~GracefulStop();
+  GracefulStop(const GracefulStop &) = delete;
+  GracefulStop &operator=(const GracefulStop &) = delete;
 };
 
 /// Registers something to undo if the process is interrupted while this is alive, such as a

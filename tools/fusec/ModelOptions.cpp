@@ -36,7 +36,7 @@ void ModelOptions::declare(CLI::App &app) {
   app.add_option("-t,--threads", threads, "threads; 0 = one per physical core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("-c,--context", contextTokens, "tokens of context; 0 = the model's, at most 4096")
+  app.add_option("-c,--context,--ctx", contextTokens, "tokens of context; 0 = the model's, at most 4096")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--chunk", chunkTokens, "prompt tokens per step; never changes the result")
@@ -169,11 +169,12 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   });
 }
 
-Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment) {
+Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment,
+                                                    const runtime::EngineOptions &more) {
   FUSEC_ASSIGN_OR_RETURN(std::string device, options.device.deviceName(options.level));
   FUSEC_ASSIGN_OR_RETURN(std::filesystem::path artifact, artifactFor(options, environment));
   ProgressBar bar(environment);
-  runtime::EngineOptions engine;
+  runtime::EngineOptions engine = more;
   engine.artifact = artifact;
   engine.threads = options.threads;
   engine.contextTokens = options.contextTokens;

@@ -69,8 +69,10 @@ CompileOptions compileOptionsFor(const ModelOptions &options, const std::string 
 /// otherwise than `kvDtype` asks.
 Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment);
 
-/// artifactFor, then Engine::create. Notes about the device go to standard error.
-Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment);
+/// artifactFor, then Engine::create. `more`: what these options don't set (sequences at once, KV memory, policy). Notes
+/// about the device go to standard error.
+Result<std::unique_ptr<runtime::Engine>> openEngine(const ModelOptions &options, const Environment &environment,
+                                                    const runtime::EngineOptions &more = {});
 
 /// Prints "fusec: MESSAGE" to standard error. Returns ExitInterrupted for a Cancelled status and
 /// ExitFailure for all others.

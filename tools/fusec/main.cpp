@@ -26,6 +26,10 @@ fusec::Environment readEnvironment(const char *program) {
   environment.cacheRoot = cacheRoot();
   if (const char *nvrtc = std::getenv("FUSEC_NVRTC"))
     environment.nvrtc = nvrtc;
+  if (const char *key = std::getenv("FUSEC_API_KEY"))
+    environment.apiKey = key;
+  if (const char *key = std::getenv("FUSEC_ADMIN_KEY"))
+    environment.adminKey = key;
   environment.stdoutIsTerminal = isatty(STDOUT_FILENO);
   environment.stderrIsTerminal = isatty(STDERR_FILENO);
   winsize size{};

@@ -16,9 +16,9 @@ packages=(
   # LLVM and MLIR, for the compiler half; llvm-22-tools holds lit and FileCheck
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev libzstd-dev zlib1g-dev
   # libraries
-  nlohmann-json3-dev libpcre2-dev libutf8proc-dev libcli11-dev libxxhash-dev
+  nlohmann-json3-dev libpcre2-dev libutf8proc-dev libcli11-dev libxxhash-dev libboost1.81-dev
   # tests, and the Python that unpacks the demo model
-  libgtest-dev libgmock-dev python3 python3-venv ca-certificates
+  libgtest-dev libgmock-dev python3 python3-venv ca-certificates pkgconf
 )
 
 if [[ "${1:-}" == --list ]]; then

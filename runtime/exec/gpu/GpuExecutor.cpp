@@ -3,6 +3,7 @@
 #include "runtime/exec/gpu/GpuExecutor.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fusec::runtime {
 
@@ -84,26 +85,41 @@ Result<GpuExecutor::Fetched> GpuExecutor::findOutput(OutputKind kind) {
   return output;
 }
 
-template <class T> Result<std::span<const T>> GpuExecutor::fetch(const Fetched &output, size_t count) {
-  FUSEC_RETURN_IF_ERROR(stream->copyToHost(output.copy.data(), output.at, static_cast<int64_t>(count * sizeof(T))));
-  FUSEC_RETURN_IF_ERROR(stream->synchronize());
-  return std::span<const T>(reinterpret_cast<const T *>(output.copy.data()), count);
-}
-
-Result<StepOutput> GpuExecutor::step(const StepInput &input) {
+Status GpuExecutor::launch(const StepInput &input) {
+  if (underWay)
+    return internalError("step: the one before was not waited for");
   FUSEC_RETURN_IF_ERROR(shape.check(input));
   if (!input.sampling.empty() && !samplesOnDevice())
     return internalError("step: the artifact has no kernel that chooses tokens");
   FUSEC_RETURN_IF_ERROR(launchStep(input, shape.symbolsOf(input)));
-  const size_t rows = input.outputRows.size();
+  const UnderWay step{input.outputRows.size(), !input.sampling.empty()};
+  const Fetched &output = step.chooses ? choices : logits;
+  const size_t bytes = step.chooses ? step.rows * sizeof(text::TokenId) : logitsOf(step.rows) * sizeof(float);
+  FUSEC_RETURN_IF_ERROR(stream->copyToHost(output.copy.data(), output.at, static_cast<int64_t>(bytes)));
+  underWay = step;
+  return {};
+}
+
+Result<StepOutput> GpuExecutor::wait() {
+  if (!underWay)
+    return internalError("step: nothing was launched");
+  const UnderWay step = *std::exchange(underWay, std::nullopt);
+  FUSEC_RETURN_IF_ERROR(stream->synchronize());
   StepOutput output;
-  if (!input.sampling.empty()) {
-    FUSEC_ASSIGN_OR_RETURN(output.choices, fetch<text::TokenId>(choices, rows));
-  } else {
-    const size_t count = rows * static_cast<size_t>(artifact.manifest.model.vocabSize);
-    FUSEC_ASSIGN_OR_RETURN(output.logits, fetch<float>(logits, count));
-  }
+  if (step.chooses)
+    output.choices = {reinterpret_cast<const text::TokenId *>(choices.copy.data()), step.rows};
+  else
+    output.logits = {reinterpret_cast<const float *>(logits.copy.data()), logitsOf(step.rows)};
   return output;
+}
+
+Status GpuExecutor::copyPages(std::span<const PageCopy> copies) {
+  FUSEC_RETURN_IF_ERROR(shape.check(copies));
+  // In the order of the stream, so the next step sees them.
+  for (const PageCopy &copy : copies)
+    FUSEC_RETURN_IF_ERROR(stream->copyOnDevice(gpuMemory->pageAddress(copy.to), gpuMemory->pageAddress(copy.from),
+                                               gpuMemory->pageStride()));
+  return {};
 }
 
 StepGoal GpuExecutor::goalOf(const StepInput &input, const SymbolValues &sizes) const {

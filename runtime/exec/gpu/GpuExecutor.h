@@ -45,7 +45,9 @@ public:
                                                      const GpuExecutorOptions &options);
 
   const ExecutorInfo &info() const override { return facts; }
-  Result<StepOutput> step(const StepInput &input) override;
+  Status launch(const StepInput &input) override;
+  Result<StepOutput> wait() override;
+  Status copyPages(std::span<const PageCopy> copies) override;
   bool samplesOnDevice() const override { return choices.at != 0; }
   MemoryPlan memory() const override;
   void setProfiling(bool on) override { isProfiling = on; }
@@ -61,9 +63,12 @@ private:
     std::span<std::byte> copy;
   };
   Result<Fetched> findOutput(OutputKind kind);
-  /// Waits for the step and brings `count` elements over.
-  template <class T> Result<std::span<const T>> fetch(const Fetched &output, size_t count);
-
+  /// The step that was launched and not waited for.
+  struct UnderWay {
+    size_t rows = 0;
+    bool chooses = false; ///< Gives choices, not logits.
+  };
+  size_t logitsOf(size_t rows) const { return rows * static_cast<size_t>(artifact.manifest.model.vocabSize); }
   /// What a step of these sizes is asked for, by launches that the plan has for them.
   StepGoal goalOf(const StepInput &input, const SymbolValues &sizes) const;
   Status launchStep(const StepInput &input, const SymbolValues &values);
@@ -92,6 +97,7 @@ private:
   GraphCache graphs;
   GraphStats stats;
   Fetched logits, choices;
+  std::optional<UnderWay> underWay;
   bool isProfiling = false;
   std::vector<std::unique_ptr<GpuEvent>> events; ///< Before each launch and after the last.
   std::vector<LaunchTime> times;                 ///< By launch of the manifest.

@@ -31,7 +31,7 @@ Result<GpuMemory> GpuMemory::reserve(GpuDevice &device, const Artifact &artifact
 
 Status GpuMemory::lay(const Artifact &artifact, const SymbolValues &maxima, int64_t numPages) {
   const Manifest &manifest = artifact.manifest;
-  int64_t stride = 0, cacheBytes = 0;
+  int64_t cacheBytes = 0;
   bool fits = true;
   for (int64_t bytes : manifest.cachePageBytes()) {
     cacheOffsets.push_back(stride);

@@ -17,6 +17,7 @@
 #include "runtime/exec/MemoryPlan.h"
 #include "runtime/exec/SlotLayout.h"
 #include "runtime/exec/gpu/StepBlock.h"
+#include "runtime/kv/BlockAllocator.h"
 
 #include <cstdint>
 #include <functional>
@@ -43,6 +44,10 @@ public:
   /// The address of each buffer of the manifest, in order.
   std::vector<GpuAddress> addresses(const Manifest &manifest) const;
 
+  /// Page `id` of all caches: pageStride() bytes.
+  GpuAddress pageAddress(BlockId id) const { return pool.address() + toIndex(id) * stride; }
+  int64_t pageStride() const { return stride; }
+
   /// Rows for the weights, the cache, activations, logits and step inputs.
   const MemoryPlan &plan() const { return rows; }
 
@@ -56,6 +61,7 @@ private:
   SlotLayout slots;
   StepBlockLayout step;
   std::vector<int64_t> cacheOffsets; ///< Of each cache buffer's page 0, from the pool's start.
+  int64_t stride = 0;                ///< Bytes of a page of all caches.
   int64_t slotOffset = 0, stepOffset = 0, poolBytes = 0;
   MemoryPlan rows;
 };

@@ -55,6 +55,7 @@ CallResult codeOf(const Status &status) {
   case ErrorCode::ResourceExhausted:
     return OutOfMemory;
   case ErrorCode::Cancelled:
+  case ErrorCode::Unavailable:
   case ErrorCode::Internal:
     return IllegalAddress;
   }

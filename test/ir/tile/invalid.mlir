@@ -224,11 +224,11 @@ tile.kernel @paged_storage grid [#tile.axis<[4] by 1>] {
 // -----
 
 tile.kernel @store_c4_rows grid [#tile.axis<[4] by 1>] {
-^bb0(%x: !tile.buffer<[4, 32], f32, f16>):
+^bb0(%x: !tile.buffer<[4, 32], f32, q8_0>):
   %i = tile.origin 0
   %v = arith.constant dense<0.0> : vector<4xf32>
   // expected-error @+1 {{C5: a stored weight is read-only}}
-  tile.store %v, %x[%i, %i] map affine_map<(n, k) -> (n, k)> : vector<4xf32>, !tile.buffer<[4, 32], f32, f16>
+  tile.store %v, %x[%i, %i] map affine_map<(n, k) -> (n, k)> : vector<4xf32>, !tile.buffer<[4, 32], f32, q8_0>
   tile.return
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/engine/Engine.h"
 #include "runtime/exec/Executor.h"
 #include "test/unit/gpu/ToyGpuArtifact.h"
+#include "test/unit/runtime/RequestRecorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +55,37 @@ TEST(GpuEngine, GeneratesWhatTheCpuDoes) {
   EXPECT_EQ((*launched)->graphStats().replayed, 0);
   EXPECT_EQ((*host)->graphStats().replayed, 0);
   EXPECT_EQ((*gpu)->memory().rows[0].name, "weights (GPU)");
+}
+
+// Several at once, with forced preemption, cached prefixes and texts that part: as on the CPU, one by one.
+TEST(GpuEngine, ServesManyRequests) {
+  ToyGpuArtifact files(ToyRule::Checksum);
+  auto host = open(files, {.threads = 1, .maxSequences = 2, .level = "avx2"});
+  auto gpu = open(files, {.chunkTokens = 6, .maxSequences = 5, .kvTokens = 64, .device = "virtual"});
+  ASSERT_TRUE(host) << host.status().message();
+  ASSERT_TRUE(gpu) << gpu.status().message();
+  std::vector<std::shared_ptr<RequestRecorder>> found, expected;
+  for (int i = 0; i < 8; ++i) {
+    Request request = greedy({3, 1, 4, 1, 5, static_cast<TokenId>(i / 2), 9}, 25 - i);
+    request.sampling.temperature = i % 3 == 0 ? 5.0f : 0.0f;
+    request.sampling.seed = static_cast<uint64_t>(i);
+    request.n = i % 4 == 1 ? 2 : 1;
+    found.push_back(std::make_shared<RequestRecorder>());
+    expected.push_back(std::make_shared<RequestRecorder>());
+    ASSERT_TRUE((*gpu)->submit(request, found.back()));
+    ASSERT_TRUE((*host)->submit(request, expected.back()));
+    while ((*host)->hasWork())
+      (*host)->step();
+  }
+  while ((*gpu)->hasWork())
+    (*gpu)->step();
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_TRUE(found[i]->outcome->status.ok()) << found[i]->outcome->status.message();
+    for (size_t text = 0; text < found[i]->outcome->choices.size(); ++text)
+      EXPECT_EQ(found[i]->outcome->choices[text].ids, expected[i]->outcome->choices[text].ids) << i << ", " << text;
+  }
+  EXPECT_GT((*gpu)->stats().counters[Counter::Preemptions], 0);
+  EXPECT_GT((*gpu)->graphStats().replayed, 0);
 }
 
 TEST(GpuEngine, GivesAllLogits) {

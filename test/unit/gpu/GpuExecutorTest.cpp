@@ -305,6 +305,34 @@ TEST(GpuExecutor, RefusesIndicesOutOfRange) {
   EXPECT_THAT(logits.status().message(), testing::HasSubstr("page 80 is not in [0, 80)"));
 }
 
+TEST(GpuExecutor, CopiesPages) {
+  Toy toy;
+  ASSERT_TRUE(toy.open().ok());
+  std::vector<int32_t> ids = {3, 1, 4, 1, 5}, positions = {0, 1, 2, 3, 4}, zeros(5, 0), table = {7, 8}, rows = {4};
+  ASSERT_TRUE(toy.executor->step({ids, positions, zeros, table, 2, rows}));
+  const PageCopy copies[] = {{BlockId{7}, BlockId{20}}, {BlockId{8}, BlockId{39}}};
+  ASSERT_TRUE(toy.executor->copyPages(copies).ok());
+  std::vector<int32_t> one = {9}, place = {5}, zero = {0}, copied = {20, 39};
+  Result<StepOutput> there = toy.executor->step({one, place, zero, table, 2, zero});
+  ASSERT_TRUE(there);
+  const int expected = best(there->logits, 0);
+  Result<StepOutput> here = toy.executor->step({one, place, zero, copied, 2, zero});
+  ASSERT_TRUE(here) << here.status().message();
+  EXPECT_EQ(best(here->logits, 0), expected);
+  const PageCopy wrong[] = {{BlockId{7}, BlockId{numPages}}};
+  EXPECT_THAT(toy.executor->copyPages(wrong).message(), testing::HasSubstr("page to copy"));
+}
+
+TEST(GpuExecutor, LaunchesOneStepAtATime) {
+  Toy toy;
+  ASSERT_TRUE(toy.open().ok());
+  EXPECT_THAT(toy.executor->wait().status().message(), testing::HasSubstr("nothing was launched"));
+  std::vector<int32_t> one = {9}, zero = {0}, table = {7};
+  ASSERT_TRUE(toy.executor->launch({one, zero, zero, table, 1, zero}).ok());
+  EXPECT_THAT(toy.executor->launch({one, zero, zero, table, 1, zero}).message(), testing::HasSubstr("not waited for"));
+  EXPECT_TRUE(toy.executor->wait());
+}
+
 //===----------------------------------------------------------------------===//
 // Loading
 //===----------------------------------------------------------------------===//

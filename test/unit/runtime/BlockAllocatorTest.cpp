@@ -2,7 +2,6 @@
 
 #include "runtime/kv/BlockAllocator.h"
 #include "runtime/kv/KvCache.h"
-#include "runtime/kv/KvSequence.h"
 
 #include <gtest/gtest.h>
 
@@ -79,26 +78,6 @@ TEST(BlockAllocator, LedgerBalancesOnRandomTraces) {
         ASSERT_EQ(allocator.referenceCount(block), count);
     }
   }
-}
-
-TEST(KvSequence, ReservesAndTruncatesByWholePages) {
-  BlockAllocator allocator(5);
-  {
-    KvSequence sequence(allocator, 16);
-    ASSERT_TRUE(sequence.reserve(17).ok());
-    EXPECT_EQ(sequence.blocks().size(), 2u);
-    EXPECT_EQ(sequence.capacityTokens(), 32);
-    sequence.truncate(16);
-    EXPECT_EQ(sequence.blocks().size(), 1u);
-    sequence.truncate(100);
-    EXPECT_EQ(sequence.blocks().size(), 1u);
-    // 5 pages are wanted, 4 exist: nothing may change.
-    EXPECT_EQ(sequence.reserve(65).code(), ErrorCode::ResourceExhausted);
-    EXPECT_EQ(sequence.blocks().size(), 1u);
-    EXPECT_EQ(allocator.liveBlocks(), 1);
-  }
-  EXPECT_EQ(allocator.freeBlocks(), 4) << "the destructor returns the pages";
-  EXPECT_TRUE(allocator.checkLedger().ok());
 }
 
 TEST(Buffer, LargeOnesStartAtAHugePage) {

@@ -156,6 +156,43 @@ TEST(Executor, SkipsALaunchThatNoVariantAccepts) {
   }
 }
 
+// A sequence that goes on from copies of another's pages sees what the other has computed, and no more.
+TEST(Executor, CopiesPages) {
+  Fixture toy;
+  ASSERT_TRUE(toy.open().ok());
+  std::vector<int32_t> ids = {3, 1, 4, 1, 5}, positions = {0, 1, 2, 3, 4}, zeros(5, 0), table = {7, 8}, rows = {4};
+  ASSERT_TRUE(toy.executor->step({ids, positions, zeros, table, 2, rows}));
+  const PageCopy copies[] = {{BlockId{7}, BlockId{20}}, {BlockId{8}, BlockId{39}}};
+  ASSERT_TRUE(toy.executor->copyPages(copies).ok());
+  // The original goes on with 9, the copy with 2.
+  for (auto [token, pages] : {std::pair{9, std::vector{7, 8}}, {2, {20, 39}}}) {
+    std::vector<int32_t> one = {token}, place = {5}, zero = {0};
+    Result<StepOutput> output = toy.executor->step({one, place, zero, pages, 2, zero});
+    ASSERT_TRUE(output) << output.status().message();
+    EXPECT_EQ(best(output->logits, 0), checksum({3, 1, 4, 1, 5, token}));
+  }
+  for (BlockId bad : {BlockId{-1}, BlockId{numPages}}) {
+    const PageCopy wrong[] = {{BlockId{7}, bad}};
+    EXPECT_THAT(toy.executor->copyPages(wrong).message(), testing::HasSubstr("page to copy"));
+  }
+}
+
+TEST(Executor, LaunchesThenWaits) {
+  Fixture toy;
+  ASSERT_TRUE(toy.open().ok());
+  EXPECT_THAT(toy.executor->wait().status().message(), testing::HasSubstr("nothing was launched"));
+  {
+    std::vector<int32_t> ids = {3, 1}, positions = {0, 1}, zeros = {0, 0}, table = {7}, rows = {1};
+    ASSERT_TRUE(toy.executor->launch({ids, positions, zeros, table, 1, rows}).ok());
+  } // The input's arrays are no longer needed.
+  Result<StepOutput> output = toy.executor->wait();
+  ASSERT_TRUE(output);
+  EXPECT_EQ(best(output->logits, 0), checksum({3, 1}));
+  EXPECT_FALSE(toy.executor->wait());
+  EXPECT_FALSE(toy.executor->launch({}).ok());
+  EXPECT_FALSE(toy.executor->wait()) << "a refused step is not launched";
+}
+
 TEST(Executor, PlansItsMemory) {
   Fixture toy;
   ASSERT_TRUE(toy.open().ok());

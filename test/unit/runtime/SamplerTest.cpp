@@ -1,8 +1,10 @@
 //===- SamplerTest.cpp - right values and extreme corners ----------------------===//
 
 #include "runtime/engine/Sampler.h"
+#include "runtime/engine/Argmax.h"
 #include "runtime/engine/LogSoftmax.h"
 #include "runtime/engine/Request.h"
+#include "runtime/engine/SamplingMasses.h"
 #include "runtime/exec/ModelInfo.h"
 
 #include <gmock/gmock.h>
@@ -417,4 +419,72 @@ TEST(Request, IsValidatedAgainstVocabularyAndContext) {
   EXPECT_THAT(message({.prompt = {1}, .stopStrings = {""}}), testing::HasSubstr("must not be empty"));
   EXPECT_THAT(message({.prompt = {1}, .stopStrings = std::vector<std::string>(17, "x")}),
               testing::HasSubstr("at most 16 strings, found 17"));
+}
+
+// The vector code of every instruction set gives the bits of the function.
+TEST(SamplingMasses, AreThoseOfTheFunction) {
+  std::mt19937 random(3);
+  for (float temperature : {1e-38f, 0.1f, 1.0f, 50.0f}) {
+    std::vector<float> scores(1003);
+    for (float &score : scores)
+      score = static_cast<float>(random() % 100000) / -2000.0f;
+    scores[5] = 0;
+    scores[6] = -std::numeric_limits<float>::max();
+    std::vector<SamplingMass> masses(scores.size());
+    fillMasses(scores, 0, temperature, masses);
+    SamplingMass sum = 0;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      EXPECT_EQ(masses[i], samplingWeight(scores[i], 0, temperature)) << scores[i];
+      sum += masses[i];
+    }
+    EXPECT_EQ(MassHistogram(masses).total(), sum);
+  }
+}
+
+TEST(MassHistogram, KeepsAllThatFiltersMayKeep) {
+  std::mt19937 random(4);
+  std::vector<SamplingMass> masses(500);
+  for (SamplingMass &mass : masses)
+    mass = (SamplingMass(random()) << 8) >> (random() % 40);
+  const MassHistogram spread(masses);
+  std::vector<SamplingMass> sorted = masses;
+  std::sort(sorted.rbegin(), sorted.rend());
+  SamplingMass reached = 0;
+  for (size_t i = 0; i < sorted.size() && sorted[i] > 0; ++i) {
+    EXPECT_LE(spread.lightestOf(static_cast<int64_t>(i + 1)), sorted[i]);
+    reached += sorted[i];
+    EXPECT_LE(spread.lightestReaching(reached), sorted[i]);
+  }
+}
+
+TEST(Argmax, TakesTheLowestOfTheBest) {
+  std::mt19937 random(5);
+  for (size_t size : {1, 2, 31, 32, 33, 1023, 1024, 1025, 5000}) {
+    std::vector<float> values(size);
+    for (float &value : values)
+      value = static_cast<float>(random() % 50);
+    values[random() % size] = notANumber;
+    size_t expected = size;
+    for (size_t i = 0; i < size; ++i)
+      if (!std::isnan(values[i]) && (expected == size || values[i] > values[expected]))
+        expected = i;
+    EXPECT_EQ(argmax(values), expected == size ? -1 : static_cast<int32_t>(expected));
+  }
+  EXPECT_EQ(argmax({}), -1);
+  EXPECT_EQ(argmax(std::vector<float>{-inf, notANumber}), -1);
+  EXPECT_EQ(argmax(std::vector<float>{1, inf, std::numeric_limits<float>::max()}), 1);
+}
+
+TEST(Sampler, RestrictionsHoldForOneToken) {
+  Sampler sampler(SamplingParams::greedy(), {}, 40);
+  std::vector<float> logits(40, 0.0f);
+  logits[33] = 5, logits[7] = 4;
+  const uint32_t allowed[] = {1u << 7 | 1u << 3, 0};
+  const TokenId banned[] = {7};
+  EXPECT_EQ(sampler.next(logits, {allowed, {}})->id, 7);
+  EXPECT_EQ(sampler.next(logits, {allowed, banned})->id, 3);
+  EXPECT_EQ(sampler.next(logits, {{}, banned})->id, 33);
+  EXPECT_EQ(sampler.next(logits)->id, 33);
+  const uint32_t none[] = {0, 0};
+  EXPECT_FALSE(sampler.next(logits, {none, {}}));
 }

@@ -73,3 +73,34 @@ TEST_F(InterruptTest, TerminateExits143) {
       },
       testing::ExitedWithCode(143), "");
 }
+
+TEST_F(InterruptTest, AnOrderlyEndTakesTheFirstSignalOfEitherKind) {
+  for (int signal : {SIGINT, SIGTERM})
+    EXPECT_EXIT(
+        {
+          installInterruptHandler();
+          std::atomic<bool> asked = false;
+          GracefulStop stop([&] { asked = true; });
+          interruptSelf(signal);
+          while (!asked)
+            std::this_thread::yield();
+          std::fputs("drained", stderr);
+          _exit(0);
+        },
+        testing::ExitedWithCode(0), "drained");
+}
+
+TEST_F(InterruptTest, ASecondSignalEndsAnOrderlyEnd) {
+  EXPECT_EXIT(
+      {
+        installInterruptHandler();
+        std::atomic<bool> asked = false;
+        GracefulStop stop([&] { asked = true; });
+        interruptSelf(SIGTERM);
+        while (!asked)
+          std::this_thread::yield();
+        interruptSelf(SIGTERM);
+        waitForever();
+      },
+      testing::ExitedWithCode(143), "");
+}

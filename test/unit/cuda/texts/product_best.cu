@@ -2,7 +2,7 @@
 // Grid       T by 8 x 1536 by 16, a block of 128 threads for each program, last axis fastest
 // Schedule   form = "sliced", lanes = 16, rows = 8, slice = 128, step = 32, threads = 128
 // Result     the best id of each row's scores, not the scores
-// Shared     13344 bytes
+// Shared     12320 bytes
 //===----------------------------------------------------------------------===//
 #include "weight_product.cuh"
 #include "best_ids.cuh"
@@ -28,9 +28,9 @@ extern "C" __global__ void __launch_bounds__(128) gate_up_best(
   const PanelWeight<Q4_K, Bfloat, 512> weights{weightsPacked, 1536};
   const PanelWeight<Q4_K, Bfloat, 512> weights2{weights2Packed, 1536};
   extern __shared__ __align__(128) unsigned char shared[];
-  void *const products = shared; // 5120 bytes
-  float *const scaleRows = reinterpret_cast<float *>(shared + 5120); // [8] f32
-  Exchange<8192> exchange(shared + 5152);
+  void *const products = shared; // 4096 bytes
+  float *const scaleRows = reinterpret_cast<float *>(shared + 4096); // [8] f32
+  Exchange<8192> exchange(shared + 4128);
 
   auto sum = splat<float, 8, 128, L>(0.0f);
   for (int i = 0; i < 512; i += 128) {
