@@ -6,46 +6,22 @@
 //===----------------------------------------------------------------------===//
 #include "passes/report/AccessCount.h"
 
+#include "passes/report/DecidingValues.h"
+#include "passes/report/ElementSet.h"
+#include "passes/report/IntegerOps.h"
 #include "runtime/schema/PanelLayout.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
-
-#include <unordered_map>
 
 using namespace mlir;
 
 namespace fusec {
 
 namespace {
-
-/// Elements of a buffer by their row-major number.
-class ElementSet {
-public:
-  /// False if it was there.
-  bool insert(int64_t element) {
-    const int64_t number = element >> 6;
-    if (number != lastNumber)
-      last = &words[lastNumber = number];
-    const uint64_t bit = uint64_t(1) << (element & 63);
-    const bool isNew = !(*last & bit);
-    *last |= bit;
-    return isNew;
-  }
-  void clear() {
-    words.clear();
-    lastNumber = -1;
-  }
-
-private:
-  std::unordered_map<int64_t, uint64_t> words; ///< Its values stay where they are.
-  uint64_t *last = nullptr;
-  int64_t lastNumber = -1;
-};
 
 /// Row-major lanes of an integer value; a scalar has one. Nothing: unknown.
 using Lanes = std::optional<std::vector<int64_t>>;
@@ -56,51 +32,6 @@ double bytesPerElement(tile::BufferType type) {
   int64_t width = type.getDims()[1].size;
   return static_cast<double>(packedBytes(*type.getStorage(), panelRows, width)) /
          static_cast<double>(panelRows * width);
-}
-
-int64_t floorDiv(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
-
-/// The integer ops that bounds and conditions are made of; nothing for others and for division by zero.
-std::optional<int64_t> evaluate(StringRef op, int64_t a, int64_t b) {
-  using Value = std::optional<int64_t>;
-  if ((op.contains("div") || op.contains("rem")) && b == 0)
-    return std::nullopt;
-  return llvm::StringSwitch<std::function<Value()>>(op)
-      .Case("arith.addi", [=] { return Value(a + b); })
-      .Case("arith.subi", [=] { return Value(a - b); })
-      .Case("arith.muli", [=] { return Value(a * b); })
-      .Cases({"arith.divsi", "arith.divui"}, [=] { return Value(a / b); })
-      .Cases({"arith.remsi", "arith.remui"}, [=] { return Value(a % b); })
-      .Case("arith.floordivsi", [=] { return Value(floorDiv(a, b)); })
-      .Cases({"arith.ceildivsi", "arith.ceildivui"}, [=] { return Value(-floorDiv(-a, b)); })
-      .Cases({"arith.minsi", "arith.minui"}, [=] { return Value(std::min(a, b)); })
-      .Cases({"arith.maxsi", "arith.maxui"}, [=] { return Value(std::max(a, b)); })
-      .Case("arith.andi", [=] { return Value(a & b); })
-      .Case("arith.ori", [=] { return Value(a | b); })
-      .Case("arith.xori", [=] { return Value(a ^ b); })
-      .Default([] { return Value(); })();
-}
-
-bool compare(arith::CmpIPredicate predicate, int64_t a, int64_t b) {
-  switch (predicate) {
-  case arith::CmpIPredicate::eq:
-    return a == b;
-  case arith::CmpIPredicate::ne:
-    return a != b;
-  case arith::CmpIPredicate::slt:
-  case arith::CmpIPredicate::ult:
-    return a < b;
-  case arith::CmpIPredicate::sle:
-  case arith::CmpIPredicate::ule:
-    return a <= b;
-  case arith::CmpIPredicate::sgt:
-  case arith::CmpIPredicate::ugt:
-    return a > b;
-  case arith::CmpIPredicate::sge:
-  case arith::CmpIPredicate::uge:
-    return a >= b;
-  }
-  return true;
 }
 
 int64_t lanesOf(Type type) {
@@ -116,7 +47,8 @@ SmallVector<int64_t, 2> shapeOf(Type type) {
 class ProgramWalk {
 public:
   ProgramWalk(tile::KernelOp kernel, const StepSizes &sizes, const InputValue &inputs, std::vector<AccessCount> &counts)
-      : kernel(kernel), sizes(sizes), inputs(inputs), counts(counts), loaded(counts.size()), stored(counts.size()) {}
+      : kernel(kernel), sizes(sizes), inputs(inputs), counts(counts), deciding(decidingValues(kernel)),
+        loaded(counts.size()), stored(counts.size()) {}
 
   /// One program; its accesses are added `weight` times.
   void run(ArrayRef<int64_t> programOrigins, double programWeight) {
@@ -151,7 +83,8 @@ private:
 
   void runBlock(Block &block) {
     for (Operation &op : block.without_terminator())
-      runOp(&op);
+      if (!isIdle(op))
+        runOp(&op);
   }
 
   void runOp(Operation *op) {
@@ -177,6 +110,12 @@ private:
         .Default([&](Operation *o) { runElementwise(o); });
   }
 
+  /// Whether an op changes nothing about accesses: none of its results does, and it makes none itself.
+  bool isIdle(Operation &op) const {
+    return !isa<tile::LoadOp, tile::StoreOp, scf::ForOp, scf::IfOp>(op) &&
+           llvm::none_of(op.getResults(), [&](Value result) { return deciding.contains(result); });
+  }
+
   //===--------------------------------------------------------------------===//
   // Values
   //===--------------------------------------------------------------------===//
@@ -194,14 +133,15 @@ private:
   }
 
   void runElementwise(Operation *op) {
-    if (op->getNumOperands() != 2 || op->getNumResults() != 1 || op->getNumRegions() != 0)
+    const IntegerOp evaluate = findIntegerOp(op->getName().getStringRef());
+    if (!evaluate || op->getNumOperands() != 2)
       return;
     Lanes a = get(op->getOperand(0)), b = get(op->getOperand(1));
     if (!a || !b || a->size() != b->size())
       return set(op->getResult(0), std::nullopt);
     std::vector<int64_t> lanes;
     for (auto [x, y] : llvm::zip(*a, *b)) {
-      std::optional<int64_t> value = evaluate(op->getName().getStringRef(), x, y);
+      std::optional<int64_t> value = evaluate(x, y);
       if (!value)
         return set(op->getResult(0), std::nullopt);
       lanes.push_back(*value);
@@ -363,10 +303,13 @@ private:
     AffineMap map;
     SmallVector<int64_t> point; ///< Unknown indices count as 0.
     SmallVector<int64_t, 2> lanes;
+    SmallVector<int64_t> extents; ///< Of the buffer, in this step.
   };
 
   Access accessOf(Value buffer, ValueRange indices, AffineMap map, Type value) {
-    Access access{cast<tile::BufferType>(buffer.getType()), map, {}, shapeOf(value)};
+    Access access{cast<tile::BufferType>(buffer.getType()), map, {}, shapeOf(value), {}};
+    for (const fuse::Dim &dim : access.type.getDims())
+      access.extents.push_back(extentOf(dim));
     for (Value index : indices)
       access.point.push_back(scalar(index).value_or(0));
     return access;
@@ -375,16 +318,16 @@ private:
   static SmallVector<int64_t> at(const Access &access, ArrayRef<int64_t> point) { return access.map.compose(point); }
 
   bool inRange(const Access &access, ArrayRef<int64_t> point) const {
-    for (auto [index, dim] : llvm::zip(at(access, point), access.type.getDims()))
-      if (index < 0 || index >= extentOf(dim))
+    for (auto [index, extent] : llvm::zip(at(access, point), access.extents))
+      if (index < 0 || index >= extent)
         return false;
     return true;
   }
 
   int64_t elementAt(const Access &access, ArrayRef<int64_t> point) const {
     int64_t element = 0;
-    for (auto [index, dim] : llvm::zip(at(access, point), access.type.getDims()))
-      element = element * extentOf(dim) + index;
+    for (auto [index, extent] : llvm::zip(at(access, point), access.extents))
+      element = element * extent + index;
     return element;
   }
 
@@ -442,7 +385,7 @@ private:
       return;
     Access access = accessOf(op.getBuffer(), op.getIndices(), op.getMap(), op.getType());
     count(access, loaded[*argument], counts[*argument].loadedBytes, counts[*argument].touchedBytes);
-    if (getElementTypeOrSelf(op.getType()).isInteger())
+    if (deciding.contains(op.getResult()) && getElementTypeOrSelf(op.getType()).isInteger())
       set(op.getResult(), inputLanes(op, access));
   }
 
@@ -473,6 +416,7 @@ private:
   const StepSizes &sizes;
   const InputValue &inputs;
   std::vector<AccessCount> &counts;
+  const llvm::DenseSet<Value> deciding;
   std::vector<ElementSet> loaded, stored; ///< By argument: what this program has reached.
   llvm::DenseMap<Value, Lanes> values;
   std::vector<int64_t> origins;

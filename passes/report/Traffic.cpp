@@ -98,10 +98,11 @@ private:
       if (!cast<tile::BufferType>(buffer.getType()).getElementType().isFloat())
         key += "," + nameOf(buffer);
     auto [it, isNew] = known.try_emplace(key);
-    if (isNew)
-      it->second = countAccesses(kernel, sizes, [&](unsigned argument, ArrayRef<int64_t> index) {
-        return inputs(nameOf(launch.getBuffers()[argument]), index);
-      });
+    if (!isNew)
+      return it->second;
+    const SmallVector<std::string> names = llvm::map_to_vector(launch.getBuffers(), nameOf);
+    it->second = countAccesses(
+        kernel, sizes, [&](unsigned argument, ArrayRef<int64_t> index) { return inputs(names[argument], index); });
     return it->second;
   }
 

@@ -2,8 +2,7 @@
 
 #include "runtime/capi/Failure.h"
 #include "runtime/capi/Handles.h"
-#include "runtime/text/ChatTemplate.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/text/ChatPrompt.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -70,16 +69,11 @@ Status Chat::check(const char *function) const {
 }
 
 nlohmann::ordered_json Chat::context() const {
-  const text::Tokenizer &tokenizer = engine->service->tokenizer();
-  auto spelled = [&](std::optional<TokenId> id) { return id ? std::string(tokenizer.piece(*id)) : std::string(); };
   auto messages = nlohmann::ordered_json::array();
   for (size_t i = 0; i < count; ++i)
     messages.push_back(
         {{"role", text::replaceInvalidUtf8(roles[i])}, {"content", text::replaceInvalidUtf8(contents[i])}});
-  return {{"messages", std::move(messages)},
-          {"add_generation_prompt", (flags & FUSEC_ANSWER) != 0},
-          {"bos_token", spelled(tokenizer.bosId())},
-          {"eos_token", spelled(tokenizer.eosId())}};
+  return text::chatVariables(engine->service->tokenizer(), std::move(messages), (flags & FUSEC_ANSWER) != 0);
 }
 
 Result<std::vector<text::Segment>> Chat::render() const {
@@ -149,13 +143,7 @@ fusec_status fusec_chat_tokens(const fusec_engine *engine, const char *const *ro
     FUSEC_RETURN_IF_ERROR(notNull(ids, "ids"));
     FUSEC_RETURN_IF_ERROR(notNull(idCount, "id_count"));
     FUSEC_ASSIGN_OR_RETURN(std::vector<text::Segment> segments, chat.render());
-    std::vector<text::PromptSpan> spans;
-    spans.reserve(segments.size());
-    for (const text::Segment &segment : segments)
-      spans.push_back({.text = segment.text, .parseSpecial = segment.fromTemplate});
-    // A template writes the first token itself where its model wants one.
-    FUSEC_ASSIGN_OR_RETURN(std::vector<TokenId> found,
-                           engine->service->tokenizer().encodeSpans(spans, /*addSpecial=*/false));
+    FUSEC_ASSIGN_OR_RETURN(std::vector<TokenId> found, text::encodeSegments(engine->service->tokenizer(), segments));
     give(found, ids, idCount);
     return {};
   });

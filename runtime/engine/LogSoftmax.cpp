@@ -3,6 +3,7 @@
 #include "runtime/engine/LogSoftmax.h"
 
 #include "runtime/engine/Argmax.h"
+#include "runtime/schema/SamplingMath.h"
 
 #include <algorithm>
 #include <array>
@@ -19,24 +20,11 @@ constexpr size_t lanes = 16;
 /// Terms of a lane before it is added to the double.
 constexpr size_t blockSize = 64 * lanes;
 
-/// exp(x) for x <= 0, right to 2e-7; NaN counts as -inf. Without branches and calls: a loop of it becomes vector code.
-/// exp(x) = 2^n exp(r) with |r| <= ln(2) / 2: adding 1.5 * 2^23 rounds to an integer; ln(2) in two parts, the first of
-/// which is exact times n. The rest is the Taylor series.
-inline float expNegative(float exact) {
-#pragma clang fp contract(off)
-  const bool counts = exact > -87.0f; // Smaller ones are below the least normal number.
-  const float x = counts ? exact : -87.0f;
-  const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = r * (1.0f / 5040) + 1.0f / 720;
-  p = r * p + 1.0f / 120;
-  p = r * p + 1.0f / 24;
-  p = r * p + 1.0f / 6;
-  p = r * p + 0.5f;
-  p = r * p + 1.0f;
-  p = r * p + 1.0f;
-  const float scale = std::bit_cast<float>((static_cast<int32_t>(n) + 127) << 23);
-  return counts ? p * scale : 0.0f;
+/// exp(x) for x <= 0; NaN counts as -inf.
+inline float expNegative(float x) {
+  const bool counts = x > -87.0f; // Smaller ones are below the least normal number.
+  const SamplingPower power = samplingExp(counts ? x : -87.0f);
+  return counts ? power.mantissa * std::bit_cast<float>((power.exponent + 127) << 23) : 0.0f;
 }
 
 double sumOfBlock(const float *logits, size_t count, float best) {

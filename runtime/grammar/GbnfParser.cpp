@@ -1,6 +1,7 @@
 //===- GbnfParser.cpp - grammars in GBNF notation --------------------------===//
 #include "runtime/grammar/GbnfParser.h"
 
+#include "runtime/grammar/PatternReader.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -22,9 +23,10 @@ struct HexEscape {
 };
 constexpr HexEscape kHexEscapes[] = {{'x', 2}, {'u', 4}, {'U', 8}};
 
-class GbnfParser {
+class GbnfParser final : PatternReader {
 public:
-  GbnfParser(ExprPool &p, std::string_view t, GbnfGrammar &g) : pool(p), text(t), grammar(g) {}
+  GbnfParser(ExprPool &pool, std::string_view text, GbnfGrammar &grammar)
+      : PatternReader(pool, text), grammar(grammar) {}
 
   void parse() {
     if (!text::isValidUtf8(text))
@@ -44,23 +46,12 @@ public:
   }
 
 private:
-  bool good() const { return !pool.budget.exhausted(); }
-  bool more() const { return at < text.size() && good(); }
-  char peek() const { return at < text.size() ? text[at] : '\0'; }
-  bool take(std::string_view expected) {
-    if (text.substr(at, expected.size()) != expected)
-      return false;
-    at += expected.size();
-    return true;
-  }
-  ExprId fail(const std::string &what) {
+  std::string place() const override {
     auto line =
         1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())), '\n');
     size_t newline = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
     size_t column = newline == std::string_view::npos ? at + 1 : at - newline;
-    pool.budget.fail(
-        invalidArgument("grammar line " + std::to_string(line) + ":" + std::to_string(column) + ": " + what));
-    return 0;
+    return "grammar line " + std::to_string(line) + ":" + std::to_string(column);
   }
 
   void skipSpace(bool lines) {
@@ -177,14 +168,7 @@ private:
   }
 
   bool repetition(uint32_t &min, uint32_t &max) {
-    min = 0, max = kNone;
-    if (take("*"))
-      return true;
-    if (take("+"))
-      return min = 1, true;
-    if (take("?"))
-      return max = 1, true;
-    return take("{") && (bounds(min, max), true);
+    return shortRepetition(min, max) || (take("{") && (bounds(min, max), true));
   }
 
   void bounds(uint32_t &min, uint32_t &max) {
@@ -203,17 +187,6 @@ private:
       fail("expected '}' after the bounds of a repetition");
     else if (max < min)
       fail("the bounds of a repetition are out of order");
-  }
-
-  bool number(uint32_t &value) {
-    size_t begin = at;
-    uint64_t total = 0;
-    for (; peek() >= '0' && peek() <= '9'; ++at)
-      total = std::min<uint64_t>(total * 10 + static_cast<uint64_t>(peek() - '0'), kNone);
-    if (total > 1'000'000'000)
-      fail("a repetition may have a bound of at most 1000000000");
-    value = static_cast<uint32_t>(total);
-    return at > begin;
   }
 
   ExprId literal() {
@@ -250,11 +223,8 @@ private:
   }
 
   char32_t character() {
-    if (peek() != '\\') {
-      text::CodePoint point = text::decodeUtf8(text, at);
-      at += point.length;
-      return point.value;
-    }
+    if (peek() != '\\')
+      return point();
     ++at;
     char letter = peek();
     for (const SimpleEscape &escape : kEscapes)
@@ -267,24 +237,14 @@ private:
   }
 
   char32_t hex(size_t digits) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < digits; ++i, ++at) {
-      char c = peek();
-      int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-      if (digit < 0)
-        return fail("expected a hexadecimal digit"), 0;
-      value = value * 16 + static_cast<uint64_t>(digit);
-    }
+    uint64_t value = hexDigits(digits);
     if (value > kLastCodePoint || (value >= kFirstSurrogate && value <= kLastSurrogate))
       return fail("the escape is no character"), 0;
     return static_cast<char32_t>(value);
   }
 
-  ExprPool &pool;
-  std::string_view text;
   GbnfGrammar &grammar;
   std::unordered_map<std::string, uint32_t> indexes;
-  size_t at = 0;
 };
 
 } // namespace

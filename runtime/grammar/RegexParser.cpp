@@ -1,6 +1,7 @@
 //===- RegexParser.cpp - the regular subset of regular expressions ---------===//
 #include "runtime/grammar/RegexParser.h"
 
+#include "runtime/grammar/PatternReader.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -24,9 +25,10 @@ struct ControlEscape {
 };
 constexpr ControlEscape kControlEscapes[] = {{'t', '\t'}, {'n', '\n'}, {'r', '\r'}, {'f', '\f'}, {'v', '\v'}};
 
-class RegexParser {
+class RegexParser final : PatternReader {
 public:
-  RegexParser(ExprPool &p, std::string_view t, RegexAnchors a) : pool(p), text(t), anchors(a) {}
+  RegexParser(ExprPool &pool, std::string_view text, RegexAnchors anchors)
+      : PatternReader(pool, text), anchors(anchors) {}
 
   ExprId parse() {
     if (!text::isValidUtf8(text))
@@ -38,22 +40,9 @@ public:
   }
 
 private:
-  bool good() const { return !pool.budget.exhausted(); }
-  bool more() const { return at < text.size() && good(); }
-  char peek(size_t ahead = 0) const { return at + ahead < text.size() ? text[at + ahead] : '\0'; }
-  bool take(std::string_view expected) {
-    if (text.substr(at, expected.size()) != expected)
-      return false;
-    at += expected.size();
-    return true;
-  }
-  ExprId fail(const std::string &what) {
-    pool.budget.fail(invalidArgument("regex column " + std::to_string(at + 1) + ": " + what));
-    return 0;
-  }
+  std::string place() const override { return "regex column " + std::to_string(at + 1); }
   ExprId refuse(std::string_view what) {
-    pool.budget.fail(
-        unsupported("regex column " + std::to_string(at + 1) + ": " + std::string(what) + " is not supported"));
+    pool.budget.fail(unsupported(place() + ": " + std::string(what) + " is not supported"));
     return 0;
   }
 
@@ -91,16 +80,7 @@ private:
     return expr;
   }
 
-  bool repetition(uint32_t &min, uint32_t &max) {
-    min = 0, max = kNone;
-    if (take("*"))
-      return true;
-    if (take("+"))
-      return min = 1, true;
-    if (take("?"))
-      return max = 1, true;
-    return bounds(min, max);
-  }
+  bool repetition(uint32_t &min, uint32_t &max) { return shortRepetition(min, max) || bounds(min, max); }
 
   bool bounds(uint32_t &min, uint32_t &max) {
     size_t begin = at;
@@ -118,17 +98,6 @@ private:
     if (max < min)
       fail("the bounds of a repetition are out of order");
     return true;
-  }
-
-  bool number(uint32_t &value) {
-    size_t begin = at;
-    uint64_t total = 0;
-    for (; peek() >= '0' && peek() <= '9'; ++at)
-      total = std::min<uint64_t>(total * 10 + static_cast<uint64_t>(peek() - '0'), kNone);
-    if (total > 1'000'000'000)
-      fail("a repetition may have a bound of at most 1000000000");
-    value = static_cast<uint32_t>(total);
-    return at > begin;
   }
 
   ExprId atom(int depth) {
@@ -178,23 +147,7 @@ private:
     return expr;
   }
 
-  char32_t point() {
-    text::CodePoint character = text::decodeUtf8(text, at);
-    at += character.length;
-    return character.value;
-  }
-
-  char32_t hex(size_t digits) {
-    char32_t value = 0;
-    for (size_t i = 0; i < digits; ++i, ++at) {
-      char c = peek();
-      int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-      if (digit < 0)
-        return fail("expected a hexadecimal digit"), 0;
-      value = value * 16 + static_cast<char32_t>(digit);
-    }
-    return value;
-  }
+  char32_t hex(size_t digits) { return static_cast<char32_t>(hexDigits(digits)); }
 
   char32_t unicodeEscape() {
     if (take("{")) {
@@ -315,10 +268,7 @@ private:
       all.add(from.ranges()[0].low, to.ranges()[0].low);
   }
 
-  ExprPool &pool;
-  std::string_view text;
   RegexAnchors anchors;
-  size_t at = 0;
 };
 
 } // namespace

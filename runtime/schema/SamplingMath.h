@@ -59,18 +59,19 @@ FUSEC_ON_ALL inline double samplingUniform(unsigned long long seed, unsigned lon
   return static_cast<double>(x >> 11) * 0x1.0p-53;
 }
 
-/// 2^40 exp((score - best) / temperature), rounded down; the exponential is right to 2e-7. Scores are finite, none
-/// above `best`; temperature > 0. Relative to the best, so that its weight is exactly 2^40 even at the tiniest
-/// temperature. Without branches, so that a loop over a vocabulary becomes vector code.
-FUSEC_ON_ALL inline SamplingMass samplingWeight(float score, float best, float temperature) {
+/// mantissa * 2^exponent.
+struct SamplingPower {
+  float mantissa;
+  int exponent;
+};
+
+/// exp(x) for -88 < x <= 0, right to 2e-7, with a mantissa above 1/2: exp(x) = 2^n exp(r) with |r| <= ln(2) / 2. Adding
+/// 1.5 * 2^23 rounds to an integer; ln(2) is in two parts, the first of which is exact times n; the rest is the Taylor
+/// series. Without branches and calls, so that a loop over a vocabulary becomes vector code.
+FUSEC_ON_ALL inline SamplingPower samplingExp(float x) {
 #ifdef __clang__
 #pragma clang fp contract(off)
 #endif
-  const float exact = (score - best) / temperature;
-  const bool counts = exact > -28.0f; // exp(-28) < 2^-40
-  const float x = counts ? exact : -28.0f;
-  // exp(x) = 2^n exp(r) with |r| <= ln(2) / 2: adding 1.5 * 2^23 rounds to an integer; ln(2) in two parts, the first of
-  // which is exact times n. The rest is the Taylor series.
   const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = r * (1.0f / 5040) + 1.0f / 720;
@@ -80,9 +81,22 @@ FUSEC_ON_ALL inline SamplingMass samplingWeight(float score, float best, float t
   p = r * p + 0.5f;
   p = r * p + 1.0f;
   p = r * p + 1.0f;
-  // p is above 1/2, so its 24 bits are an integer in units of 2^-24.
-  const SamplingMass units = static_cast<SamplingMass>(static_cast<int>(p * 16777216.0f));
-  const SamplingMass weight = (units << 16) >> -static_cast<int>(n);
+  return {p, static_cast<int>(n)};
+}
+
+/// 2^40 exp((score - best) / temperature), rounded down; the exponential is right to 2e-7. Scores are finite, none
+/// above `best`; temperature > 0. Relative to the best, so that its weight is exactly 2^40 even at the tiniest
+/// temperature.
+FUSEC_ON_ALL inline SamplingMass samplingWeight(float score, float best, float temperature) {
+#ifdef __clang__
+#pragma clang fp contract(off)
+#endif
+  const float exact = (score - best) / temperature;
+  const bool counts = exact > -28.0f; // exp(-28) < 2^-40
+  const SamplingPower power = samplingExp(counts ? exact : -28.0f);
+  // The mantissa's 24 bits are an integer in units of 2^-24.
+  const SamplingMass units = static_cast<SamplingMass>(static_cast<int>(power.mantissa * 16777216.0f));
+  const SamplingMass weight = (units << 16) >> -power.exponent;
   return counts ? weight : 0;
 }
 

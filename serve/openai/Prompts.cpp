@@ -2,8 +2,7 @@
 #include "serve/openai/Prompts.h"
 
 #include "runtime/base/Json.h"
-#include "runtime/text/ChatTemplate.h"
-#include "runtime/text/Tokenizer.h"
+#include "runtime/text/ChatPrompt.h"
 #include "serve/openai/Messages.h"
 
 namespace fusec::serve {
@@ -124,10 +123,6 @@ static Failure addExtras(const ordered_json &body, const text::ChatTemplate &cha
   return {};
 }
 
-static std::string specialText(const text::Tokenizer &tokenizer, std::optional<text::TokenId> id) {
-  return id ? std::string(tokenizer.piece(*id)) : std::string();
-}
-
 Failure encodeChat(const std::string &text, const json &body, const Backend &backend, bool addGenerationPrompt,
                    bool addSpecial, std::vector<text::TokenId> &ids) {
   const text::ChatTemplate *chat = backend.chatTemplate();
@@ -139,19 +134,13 @@ Failure encodeChat(const std::string &text, const json &body, const Backend &bac
   ordered_json messages;
   FUSEC_RETURN_FAILURE(readMessages(ordered, messages));
   const text::Tokenizer &tokenizer = backend.tokenizer();
-  ordered_json variables = {{"messages", std::move(messages)},
-                            {"add_generation_prompt", addGenerationPrompt},
-                            {"bos_token", specialText(tokenizer, tokenizer.bosId())},
-                            {"eos_token", specialText(tokenizer, tokenizer.eosId())}};
+  ordered_json variables = text::chatVariables(tokenizer, std::move(messages), addGenerationPrompt);
   FUSEC_RETURN_FAILURE(addTools(ordered, *chat, variables));
   FUSEC_RETURN_FAILURE(addExtras(ordered, *chat, variables));
   Result<std::vector<text::Segment>> segments = chat->renderSegments(variables);
   if (!segments)
     return invalidValue("messages", segments.status().message());
-  std::vector<text::PromptSpan> spans;
-  for (const text::Segment &segment : *segments)
-    spans.push_back({.text = segment.text, .parseSpecial = segment.fromTemplate});
-  auto encoded = tokenizer.encodeSpans(spans, addSpecial);
+  auto encoded = text::encodeSegments(tokenizer, *segments, addSpecial);
   if (!encoded)
     return invalidValue("messages", "messages: " + encoded.status().message());
   ids = std::move(*encoded);

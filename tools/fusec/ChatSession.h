@@ -39,9 +39,6 @@ public:
   void reset();
 
 private:
-  nlohmann::ordered_json context() const;
-  std::string specialText(std::optional<text::TokenId> id) const;
-
   const text::Tokenizer &tokenizer;
   const text::ChatTemplate &chatTemplate;
   std::string systemPrompt;

@@ -4,6 +4,7 @@
 #include "runtime/exec/Executor.h"
 #include "test/unit/gpu/ToyGpuArtifact.h"
 #include "test/unit/runtime/RequestRecorder.h"
+#include "test/unit/runtime/ToyEngine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,12 +21,7 @@ Result<std::unique_ptr<Engine>> open(const ToyArtifact &files, EngineOptions opt
 }
 
 Request greedy(std::vector<TokenId> prompt, int64_t maxTokens) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.sampling = SamplingParams::greedy();
-  request.maxTokens = maxTokens;
-  request.ignoreEos = true;
-  return request;
+  return greedyRequest(std::move(prompt), maxTokens, /*ignoreEos=*/true);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 //===- EngineServiceTest.cpp - an engine between threads --------------------------===//
 
 #include "runtime/engine/EngineService.h"
-#include "test/unit/runtime/ToyArtifact.h"
+#include "test/unit/runtime/ToyEngine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,21 +53,13 @@ private:
 
 std::unique_ptr<EngineService> start(const ToyArtifact &files, ServiceOptions service = {},
                                      EngineOptions options = {.maxSequences = 4}) {
-  options.artifact = files.directory();
-  options.level = "avx2";
-  options.threads = 1;
-  auto started = EngineService::start(options, service);
+  auto started = EngineService::start(toyOptions(files, std::move(options)), service);
   EXPECT_TRUE(started) << started.status().message();
   return started ? std::move(*started) : nullptr;
 }
 
 Request greedy(std::vector<TokenId> prompt, int64_t maxTokens) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.sampling = SamplingParams::greedy();
-  request.maxTokens = maxTokens;
-  request.ignoreEos = true;
-  return request;
+  return greedyRequest(std::move(prompt), maxTokens, /*ignoreEos=*/true);
 }
 
 /// Processor seconds of this process.

@@ -8,7 +8,7 @@
 #include "runtime/engine/Engine.h"
 #include "runtime/grammar/Constraint.h"
 #include "test/unit/runtime/RequestRecorder.h"
-#include "test/unit/runtime/ToyArtifact.h"
+#include "test/unit/runtime/ToyEngine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,23 +20,6 @@ using namespace fusec::runtime;
 using namespace fusec::runtime::test;
 
 namespace {
-
-std::unique_ptr<Engine> open(const ToyArtifact &files, EngineOptions options = {.maxSequences = 4}) {
-  options.artifact = files.directory();
-  options.level = "avx2";
-  options.threads = 1;
-  Result<std::unique_ptr<Engine>> engine = Engine::create(options);
-  EXPECT_TRUE(engine) << engine.status().message();
-  return engine ? std::move(*engine) : nullptr;
-}
-
-Request greedy(std::vector<TokenId> prompt, int64_t maxTokens = -1) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.sampling = SamplingParams::greedy();
-  request.maxTokens = maxTokens;
-  return request;
-}
 
 std::shared_ptr<RequestRecorder> submit(Engine &engine, const Request &request) {
   auto recorder = std::make_shared<RequestRecorder>();
@@ -91,8 +74,8 @@ private:
 
 TEST(ManyRequests, RunTogetherInOneStep) {
   ToyArtifact files;
-  auto engine = open(files);
-  auto a = submit(*engine, greedy({0}, 3)), b = submit(*engine, greedy({4, 5}, 3));
+  auto engine = openToy(files);
+  auto a = submit(*engine, greedyRequest({0}, 3)), b = submit(*engine, greedyRequest({4, 5}, 3));
   EXPECT_TRUE(engine->step());
   EXPECT_TRUE(engine->step());
   const EngineStats stats = engine->stats();
@@ -114,8 +97,8 @@ TEST(ManyRequests, RunTogetherInOneStep) {
 
 TEST(ManyRequests, MinTokensPutsTheEndOff) {
   ToyArtifact files;
-  auto engine = open(files);
-  Request request = greedy({12}, 8); // m n <end>
+  auto engine = openToy(files);
+  Request request = greedyRequest({12}, 8); // m n <end>
   EXPECT_EQ(run(*engine, request).choices[0].text, "mn");
   request.minTokens = 3;
   RequestOutcome outcome = run(*engine, request);
@@ -125,7 +108,7 @@ TEST(ManyRequests, MinTokensPutsTheEndOff) {
   EXPECT_EQ(outcome.choices[0].ids[1], 14);
   EXPECT_NE(outcome.choices[0].ids[2], toyEos);
   // Stop strings and stop ids, too: "c" is generated second, the next one is found.
-  request = greedy({0}, 10);
+  request = greedyRequest({0}, 10);
   request.stopStrings = {"c", "f"};
   request.stopIds = {3};
   EXPECT_EQ(run(*engine, request).choices[0].text, "b");
@@ -136,8 +119,8 @@ TEST(ManyRequests, MinTokensPutsTheEndOff) {
 
 TEST(ManyRequests, IncludesTheStopString) {
   ToyArtifact files;
-  auto engine = open(files);
-  Request request = greedy({0}, 10);
+  auto engine = openToy(files);
+  Request request = greedyRequest({0}, 10);
   request.stopStrings = {"ef"};
   request.includeStop = true;
   RequestOutcome outcome = run(*engine, request);
@@ -150,21 +133,21 @@ TEST(ManyRequests, IncludesTheStopString) {
 
 TEST(ManyRequests, AllowedIdsAndLogitBias) {
   ToyArtifact files;
-  auto engine = open(files);
-  Request request = greedy({0}, 3);
+  auto engine = openToy(files);
+  Request request = greedyRequest({0}, 3);
   request.sampling.allowedIds = {2, 7, 18}; // 18 pads the embedding.
   RequestOutcome outcome = run(*engine, request);
   for (TokenId id : outcome.choices[0].ids)
     EXPECT_TRUE(id == 2 || id == 7);
-  request = greedy({0}, 2);
+  request = greedyRequest({0}, 2);
   request.sampling.logitBias = {{9, 50}};
   EXPECT_EQ(run(*engine, request).choices[0].ids, (std::vector<TokenId>{9, 9}));
 }
 
 TEST(ManyRequests, ConstraintsDecideTheText) {
   ToyArtifact files;
-  auto engine = open(files);
-  Request request = greedy({0}, 10);
+  auto engine = openToy(files);
+  Request request = greedyRequest({0}, 10);
   request.n = 2;
   request.constraint = std::make_shared<FixedGrammar>(FixedText({7, 7, 1}));
   RequestOutcome outcome = run(*engine, request);
@@ -192,9 +175,9 @@ TEST(ManyRequests, ConstraintsDecideTheText) {
 // A constraint that contradicts itself, or leaves no token, ends its own request only.
 TEST(ManyRequests, AnErrorOfOneRequestIsItsOwn) {
   ToyArtifact files;
-  auto engine = open(files);
-  auto good = submit(*engine, greedy({0}, 6));
-  Request broken = greedy({0}, 6), hopeless = broken;
+  auto engine = openToy(files);
+  auto good = submit(*engine, greedyRequest({0}, 6));
+  Request broken = greedyRequest({0}, 6), hopeless = broken;
   broken.constraint = std::make_shared<FixedGrammar>(FixedText({1, 2, 3}, 1));
   hopeless.sampling.allowedIds = {19};
   auto bad = submit(*engine, broken), worse = submit(*engine, hopeless);
@@ -210,8 +193,8 @@ TEST(ManyRequests, AnErrorOfOneRequestIsItsOwn) {
 
 TEST(ManyRequests, SeveralTextsShareThePrompt) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files);
-  Request request = greedy({3, 1, 4, 1, 5, 9, 2}, 12);
+  auto engine = openToy(files);
+  Request request = greedyRequest({3, 1, 4, 1, 5, 9, 2}, 12);
   request.ignoreEos = true;
   request.sampling.temperature = 8;
   request.sampling.seed = 5;
@@ -237,8 +220,8 @@ TEST(ManyRequests, SeveralTextsShareThePrompt) {
 
 TEST(ManyRequests, BestOfGivesTheMostProbable) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files);
-  Request request = greedy({3, 1, 4}, 10);
+  auto engine = openToy(files);
+  Request request = greedyRequest({3, 1, 4}, 10);
   request.ignoreEos = true;
   request.sampling.temperature = 8;
   request.sampling.logprobs = 0;
@@ -269,8 +252,8 @@ TEST(ManyRequests, BestOfGivesTheMostProbable) {
 TEST(ManyRequests, PromptLogprobs) {
   ToyArtifact files(ToyRule::Checksum);
   for (int64_t chunk : {4, 5, 64}) {
-    auto engine = open(files, {.chunkTokens = chunk, .maxSequences = 4});
-    Request request = greedy({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, 2);
+    auto engine = openToy(files, {.chunkTokens = chunk, .maxSequences = 4});
+    Request request = greedyRequest({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, 2);
     request.ignoreEos = true;
     const std::vector<TokenId> ids = run(*engine, request).choices[0].ids; // Its prefix is cached now.
     request.promptLogprobs = 2;
@@ -292,8 +275,8 @@ TEST(ManyRequests, PromptLogprobs) {
 
 TEST(ManyRequests, TenantsShareNothing) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files);
-  Request request = greedy({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, 1);
+  auto engine = openToy(files);
+  Request request = greedyRequest({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, 1);
   EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 0);
   EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 8);
   request.tenant = "a";
@@ -312,9 +295,9 @@ TEST(ManyRequests, TenantsShareNothing) {
 
 TEST(ManyRequests, GenerateRunsAmongOthers) {
   ToyArtifact files;
-  auto engine = open(files);
-  auto other = submit(*engine, greedy({4}, 3));
-  Result<Generation> done = engine->generate(greedy({0}, 5));
+  auto engine = openToy(files);
+  auto other = submit(*engine, greedyRequest({4}, 3));
+  Result<Generation> done = engine->generate(greedyRequest({0}, 5));
   ASSERT_TRUE(done);
   EXPECT_EQ(done->text, "bcdef");
   ASSERT_TRUE(other->outcome);
@@ -323,9 +306,9 @@ TEST(ManyRequests, GenerateRunsAmongOthers) {
 
 TEST(ManyRequests, RefusesWhatCannotRun) {
   ToyArtifact files;
-  auto engine = open(files);
+  auto engine = openToy(files);
   auto message = [&](auto change) {
-    Request request = greedy({0}, 5);
+    Request request = greedyRequest({0}, 5);
     change(request);
     return engine->submit(request, std::make_shared<RequestRecorder>()).status().message();
   };

@@ -6,7 +6,7 @@
 
 #include "runtime/engine/Engine.h"
 #include "test/unit/runtime/RequestRecorder.h"
-#include "test/unit/runtime/ToyArtifact.h"
+#include "test/unit/runtime/ToyEngine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,22 +22,8 @@ namespace {
 
 constexpr int64_t page = toyPageTokens;
 
-std::unique_ptr<Engine> open(const ToyArtifact &files, EngineOptions options = {.maxSequences = 4}) {
-  options.artifact = files.directory();
-  options.level = "avx2";
-  options.threads = 1;
-  Result<std::unique_ptr<Engine>> engine = Engine::create(options);
-  EXPECT_TRUE(engine) << engine.status().message();
-  return engine ? std::move(*engine) : nullptr;
-}
-
 Request greedy(std::vector<TokenId> prompt, int64_t maxTokens) {
-  Request request;
-  request.prompt = std::move(prompt);
-  request.sampling = SamplingParams::greedy();
-  request.maxTokens = maxTokens;
-  request.ignoreEos = true;
-  return request;
+  return greedyRequest(std::move(prompt), maxTokens, /*ignoreEos=*/true);
 }
 
 std::vector<TokenId> ids(size_t count, uint32_t seed = 1) {
@@ -79,7 +65,7 @@ Submitted run(Engine &engine, const Request &request) {
 // onnxruntime-genai PR 1694: an end token inside a prompt was taken for padding.
 TEST(ServingReports, AnEndTokenInThePromptIsAToken) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files);
+  auto engine = openToy(files);
   Request request = greedy({3, toyEos, 4, toyEos, toyEos, 5}, 6);
   request.sampling.logprobs = 3;
   const Submitted alone = run(*engine, request);
@@ -98,7 +84,7 @@ TEST(ServingReports, AnEndTokenInThePromptIsAToken) {
 // vllm PR 3239: a prompt that was cached entirely left nothing to compute.
 TEST(ServingReports, AWhollyCachedPromptGivesTheSame) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files);
+  auto engine = openToy(files);
   for (int64_t length : {int64_t{1}, page - 1, page, page + 1, 2 * page}) {
     const Request request = greedy(ids(static_cast<size_t>(length), 7), 5);
     engine->reset();
@@ -127,8 +113,8 @@ TEST(ServingReports, AWhollyCachedPromptGivesTheSame) {
 // vllm 16832: a request that was preempted came back incomplete. 25780: its second computation counted as cache hits.
 TEST(ServingReports, PreemptionIsInvisible) {
   ToyArtifact files(ToyRule::Checksum);
-  auto roomy = open(files);
-  auto tiny = open(files, {.chunkTokens = 16, .maxSequences = 16, .kvTokens = 64});
+  auto roomy = openToy(files);
+  auto tiny = openToy(files, {.chunkTokens = 16, .maxSequences = 16, .kvTokens = 64});
   std::vector<Submitted> all;
   std::vector<Request> requests;
   for (uint32_t i = 0; i < 16; ++i) {
@@ -161,7 +147,7 @@ TEST(ServingReports, PreemptionIsInvisible) {
 // model_server 4428: what was cancelled ran on for nobody.
 TEST(ServingReports, CancellationTakesOneStep) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files, {.chunkTokens = 4, .maxSequences = 2});
+  auto engine = openToy(files, {.chunkTokens = 4, .maxSequences = 2});
   const EngineStats before = engine->stats();
   // In decode, in prefill, in the queue.
   const Submitted decoding = submit(*engine, greedy({1}, 50));
@@ -193,7 +179,7 @@ TEST(ServingReports, CancellationTakesOneStep) {
 // vllm 31731: a long prompt stopped all decoding, and what did not fit stopped all behind it.
 TEST(ServingReports, DecodingGoesOnBetweenChunks) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files, {.chunkTokens = 12, .maxSequences = 11});
+  auto engine = openToy(files, {.chunkTokens = 12, .maxSequences = 11});
   std::vector<Submitted> streams;
   for (uint32_t i = 0; i < 10; ++i)
     streams.push_back(submit(*engine, greedy(ids(1, i), 60)));
@@ -214,7 +200,7 @@ TEST(ServingReports, DecodingGoesOnBetweenChunks) {
 TEST(ServingReports, AFloodOfSmallOnesDoesNotStarveALargeOne) {
   ToyArtifact files(ToyRule::Checksum);
   for (Policy policy : {Policy::Fcfs, Policy::Priority, Policy::PrefixAware}) {
-    auto engine = open(files, {.chunkTokens = 8, .maxSequences = 4, .kvTokens = 64, .policy = policy});
+    auto engine = openToy(files, {.chunkTokens = 8, .maxSequences = 4, .kvTokens = 64, .policy = policy});
     for (uint32_t i = 0; i < 4; ++i)
       submit(*engine, greedy(ids(2, i), 12));
     engine->step();
@@ -236,7 +222,7 @@ TEST(ServingReports, AFloodOfSmallOnesDoesNotStarveALargeOne) {
 // vllm 1623: tiny temperatures and top_p gave NaN, for the neighbours too.
 TEST(ServingReports, ExtremeSamplingParameters) {
   ToyArtifact files(ToyRule::Checksum);
-  auto engine = open(files, {.maxSequences = 8});
+  auto engine = openToy(files, {.maxSequences = 8});
   const std::vector<TokenId> prompt = ids(9), known = run(*engine, greedy(prompt, 8)).text().ids;
   for (float temperature : {0.0f, 1e-30f, 1e-4f, 1.0f, 100.0f})
     for (float topP : {0.0f, 1e-6f, 1.0f})
@@ -265,7 +251,7 @@ TEST(ServingReports, ExtremeSamplingParameters) {
 // vllm 3574: stop strings over several tokens leaked, or what was withheld got lost.
 TEST(ServingReports, StopStringsCutExactly) {
   ToyArtifact files; // a b c d ...
-  auto engine = open(files);
+  auto engine = openToy(files);
   struct Case {
     std::vector<std::string> stops;
     std::string text;
@@ -294,7 +280,7 @@ TEST(ServingReports, StopStringsCutExactly) {
 // vllm PR 16529: ids outside the vocabulary crashed the engine or wrote into a neighbour's logits.
 TEST(ServingReports, IdsOutsideTheVocabularyAreRefused) {
   ToyArtifact files;
-  auto engine = open(files);
+  auto engine = openToy(files);
   const Submitted neighbour = submit(*engine, greedy({0}, 10));
   engine->step();
   for (TokenId bad : {TokenId{-1}, TokenId{toyVocab}, TokenId{INT32_MAX}, TokenId{INT32_MIN}})
@@ -325,7 +311,7 @@ TEST(ServingReports, IdsOutsideTheVocabularyAreRefused) {
 // llama.cpp 3817: a prompt longer than the context crashed or looped.
 TEST(ServingReports, TheContextIsTheLimit) {
   ToyArtifact files;
-  auto engine = open(files, {.maxSequences = 2});
+  auto engine = openToy(files, {.maxSequences = 2});
   for (size_t length : {toyContext, toyContext + 1, int64_t{5000}}) {
     Result<RequestId> id =
         engine->submit(greedy(std::vector<TokenId>(length, 0), 1), std::make_shared<RequestRecorder>());

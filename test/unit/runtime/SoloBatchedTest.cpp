@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/unit/runtime/Interleaving.h"
-#include "test/unit/runtime/ToyArtifact.h"
+#include "test/unit/runtime/ToyEngine.h"
 
 #include <gtest/gtest.h>
 
@@ -16,15 +16,6 @@ using namespace fusec::runtime;
 using namespace fusec::runtime::test;
 
 namespace {
-
-std::unique_ptr<Engine> open(const ToyArtifact &files, EngineOptions options) {
-  options.artifact = files.directory();
-  options.level = "avx2";
-  options.threads = 1;
-  Result<std::unique_ptr<Engine>> engine = Engine::create(options);
-  EXPECT_TRUE(engine) << engine.status().message();
-  return engine ? std::move(*engine) : nullptr;
-}
 
 /// Most prompts begin like others, so that prefixes are found.
 Request next(RandomSource &random, const std::vector<std::vector<TokenId>> &stems) {
@@ -64,8 +55,8 @@ TEST_P(SoloBatched, RandomInterleavings) {
   const uint32_t seeds = std::getenv("FUSEC_FULL") ? 200 : 5;
   for (uint32_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(seed);
-    auto alone = open(files, {.maxSequences = 2, .prefixCache = false});
-    auto engine = open(files, GetParam().options);
+    auto alone = openToy(files, {.maxSequences = 2, .prefixCache = false});
+    auto engine = openToy(files, GetParam().options);
     ASSERT_TRUE(alone && engine);
     RandomSource words(seed + 1000);
     std::vector<std::vector<TokenId>> stems;
