@@ -315,7 +315,7 @@ private:
     return access;
   }
 
-  static SmallVector<int64_t> at(const Access &access, ArrayRef<int64_t> point) { return access.map.compose(point); }
+  static SmallVector<int64_t> at(const Access &access, ArrayRef<int64_t> point) { return evaluate(access.map, point); }
 
   bool inRange(const Access &access, ArrayRef<int64_t> point) const {
     for (auto [index, extent] : llvm::zip(at(access, point), access.extents))

@@ -1,6 +1,8 @@
 //===- IntegerOps.cpp ---------------------------------------------------------------------===//
 #include "passes/report/IntegerOps.h"
 
+#include "llvm/ADT/SmallVectorExtras.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -49,6 +51,33 @@ constexpr Row table[] = {
 IntegerOp findIntegerOp(llvm::StringRef name) {
   const Row *row = llvm::find_if(table, [&](const Row &candidate) { return candidate.name == name; });
   return row == std::end(table) ? nullptr : row->op;
+}
+
+static int64_t evaluate(AffineExpr expr, llvm::ArrayRef<int64_t> dims) {
+  if (auto dim = llvm::dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  if (auto constant = llvm::dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  auto binary = llvm::cast<AffineBinaryOpExpr>(expr);
+  const int64_t a = evaluate(binary.getLHS(), dims), b = evaluate(binary.getRHS(), dims);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return a + b;
+  case AffineExprKind::Mul:
+    return a * b;
+  case AffineExprKind::Mod:
+    return a - floorDiv(a, b) * b;
+  case AffineExprKind::FloorDiv:
+    return floorDiv(a, b);
+  case AffineExprKind::CeilDiv:
+    return -floorDiv(-a, b);
+  default:
+    llvm_unreachable("an index map without symbols");
+  }
+}
+
+llvm::SmallVector<int64_t> evaluate(AffineMap map, llvm::ArrayRef<int64_t> dims) {
+  return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) { return evaluate(expr, dims); });
 }
 
 bool compare(arith::CmpIPredicate predicate, int64_t a, int64_t b) {
