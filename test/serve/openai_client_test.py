@@ -3,11 +3,9 @@
 
 usage: openai_client_test.py FUSEC ARTIFACT
 
-ARTIFACT is that of stories260K, whose greedy text is known. $FUSEC_OPENAI_PYTHON names a Python that has the package
-`openai`, where the running one has not. Exits with 77 (skipped) when there is none.
+ARTIFACT is that of stories260K, whose greedy text is known. openai_client_test.sh finds a Python with OpenAI's package.
 """
 import json
-import os
 import re
 import signal
 import subprocess
@@ -17,14 +15,7 @@ import time
 import urllib.error
 import urllib.request
 
-try:
-    import openai
-except ImportError:
-    other = os.environ.get("FUSEC_OPENAI_PYTHON")
-    if other and other != sys.executable and os.path.exists(other):
-        os.execv(other, [other] + sys.argv)
-    print("skipped: no Python with the package openai (set FUSEC_OPENAI_PYTHON)")
-    sys.exit(77)
+import openai
 
 STORY = "Once upon a time, there was a little girl named Lily. She loved to play outside in the park."
 
