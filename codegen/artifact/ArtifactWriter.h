@@ -15,6 +15,7 @@
 #include "codegen/CompiledKernel.h"
 #include "codegen/SamplingPlan.h"
 #include "models/import/Model.h"
+#include "runtime/schema/KvLayout.h"
 #include "runtime/schema/TargetKind.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -44,8 +45,9 @@ struct UsedExtension {
 };
 
 struct ArtifactOptions {
-  std::string version; ///< fusec's version, for the manifest.
-  std::string digest;  ///< Identifies the model's content.
+  std::string version;                 ///< fusec's version, for the manifest.
+  std::string digest;                  ///< Identifies the model's content.
+  KvLayout kvLayout = KvLayout::Paged; ///< What the kernels were compiled for.
   std::vector<UsedExtension> extensions;
   std::function<void(double)> progress; ///< 0 to 1, on the calling thread; may be empty.
 };

@@ -264,12 +264,12 @@ bool areGreedy(llvm::ArrayRef<TargetPlan> targets, const json &buffers, const js
 
 } // namespace
 
-int64_t pageStride(mlir::ModuleOp module) {
+int64_t pageStride(mlir::ModuleOp module, int64_t alignment) {
   int64_t bytes = 0;
   for (auto program : module.getOps<plan::ProgramOp>())
     for (tile::BufferType type : cacheTypes(program))
       bytes += pageBytes(type, static_cast<int64_t>(program.getPage()));
-  return bytes;
+  return llvm::divideCeil(bytes, alignment) * alignment;
 }
 
 std::vector<std::string> symbolOrder() { return {"T", "S", "B", "R", "C", "W"}; }
@@ -278,11 +278,17 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
                 const llvm::DenseMap<mlir::Operation *, WeightRange> &weights, const ArtifactOptions &options) {
   auto program = *mlir::ModuleOp(targets.front().module).getOps<plan::ProgramOp>().begin();
   auto page = static_cast<int64_t>(program.getPage());
-  json manifest = {{"format", 3},
+  const int64_t stride = pageStride(targets.front().module, kvPageAlignment(options.kvLayout, targets.front().kind));
+  json manifest = {{"format", 4},
                    {"fusec", options.version},
                    {"model", modelOf(config, modelBytes, options)},
                    {"symbols", symbolOrder()},
-                   {"kv", {{"page_tokens", page}, {"dtype", cacheDtype(program)}, {"layers", config.layers}}}};
+                   {"kv",
+                    {{"page_tokens", page},
+                     {"dtype", cacheDtype(program)},
+                     {"layers", config.layers},
+                     {"layout", std::string(nameOf(options.kvLayout))},
+                     {"page_stride", stride}}}};
   if (auto tile = program->getAttrOfType<mlir::IntegerAttr>("query_tile"))
     manifest["kv"]["query_tile"] = tile.getInt();
   if (!options.extensions.empty())

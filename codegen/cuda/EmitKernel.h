@@ -24,6 +24,7 @@
 #include "codegen/cuda/CudaKernelText.h"
 #include "ir/tile/TileDialect.h"
 #include "runtime/base/Status.h"
+#include "runtime/schema/KvLayout.h"
 
 #include <optional>
 #include <string>
@@ -32,9 +33,11 @@
 namespace fusec::codegen {
 
 struct CudaEmitOptions {
-  std::vector<std::string> symbols;     ///< Size symbols in the order of `sizes`.
-  int64_t pageTokens = 64;              ///< Positions per cache page; extents of paged dimensions are multiples of it.
-  int64_t pageStride = 0;               ///< Bytes from a cache's page to its next; 0 = its pages lie side by side.
+  std::vector<std::string> symbols; ///< Size symbols in the order of `sizes`.
+  int64_t pageTokens = 64;          ///< Positions per cache page; extents of paged dimensions are multiples of it.
+  int64_t pageStride = 0;           ///< Bytes from a cache's page to its next; 0 = its pages lie side by side.
+  /// Contiguous: a row of the block table counts up from its first entry, which is all that is read of it.
+  KvLayout kvLayout = KvLayout::Paged;
   int64_t sharedBytesPerBlock = 166912; ///< The most shared memory a block of the target may ask for (sm_80: 163 KiB).
   bool hasWarpgroupProducts = false;    ///< The target has wgmma (sm_90a).
   std::vector<std::string> bufferNames; ///< What the plan calls the kernel's buffers, or empty.

@@ -176,6 +176,19 @@ std::string KernelPrinter::lookUp(const std::string &value, const std::string &t
   return known->second;
 }
 
+/// `blockTable[sequence * B + block]`; in the contiguous layout `blockTable[sequence * B] + block`. What all lanes
+/// share is looked up before.
+IndexExpr KernelPrinter::pageNumber(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &block) {
+  const bool counts = options.kvLayout == KvLayout::Contiguous;
+  const IndexExpr entry = counts ? row : row.plus(block);
+  std::string number = a.pages.name + "[" + entry.text() + "]";
+  if ((rowTiles || counts) && !entry.perLane) // keys and values of a block lie in pages of one number
+    number = lookUp(number, "const int", counts ? "firstPage" : "pageNumber");
+  IndexExpr looked = IndexExpr::variable({number});
+  looked.perLane = entry.perLane;
+  return counts ? looked.plus(block) : looked;
+}
+
 /// `keysPage[(head * 64 + step) * 64 + col]`, with the page looked up before where all lanes share it.
 CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at, bool isStore) {
   ArrayRef<Dim> dims = a.buffer.type.getDims(), table = a.pages.type.getDims();
@@ -196,14 +209,11 @@ CExpr KernelPrinter::pagedElement(const MemoryAccess &a, ArrayRef<IndexExpr> at,
   };
   sequence = forced(sequence, dims[0], isNonNegative(sequence) && isBelow(sequence, dims[0]));
   block = forced(block, table[1], isNonNegative(at[1]) && isBelow(at[1], dims[1]));
-  IndexExpr entry = sequence.times(extent(table[1])).plus(block);
   int64_t stride =
       options.pageStride ? options.pageStride : heads * channels * tokens * a.buffer.type.getElementBytes();
-  std::string number = a.pages.name + "[" + entry.text() + "]";
-  if (rowTiles && !entry.perLane) // keys and values of a block lie in pages of one number
-    number = lookUp(number, "const int", "pageNumber");
-  std::string lookup = "page(" + a.buffer.name + ", " + number + ", " + std::to_string(stride) + ")";
-  if (!entry.perLane)
+  IndexExpr number = pageNumber(a, sequence.times(extent(table[1])), block);
+  std::string lookup = "page(" + a.buffer.name + ", " + number.text() + ", " + std::to_string(stride) + ")";
+  if (!number.perLane)
     lookup = lookUp(lookup, "auto *const", a.buffer.name + "Page");
   bool isK = a.buffer.type.getLayout() == Layout::PagedK;
   IndexExpr inHead = isK ? at[3].times(tokens).plus(slot) : slot.times(channels).plus(at[3]);

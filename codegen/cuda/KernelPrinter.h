@@ -169,6 +169,7 @@ private:
   MemoryPlace place(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &col, Purpose purpose);
   IndexExpr rowsOffset(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
   CExpr panelElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at);
+  IndexExpr pageNumber(const MemoryAccess &a, const IndexExpr &row, const IndexExpr &block);
   CExpr pagedElement(const MemoryAccess &a, llvm::ArrayRef<IndexExpr> at, bool isStore);
   std::string guarded(const MemoryPlace &place, mlir::Type element);
   LambdaText loadText(const MemoryAccess &a, const std::string &row, const std::string &col, TileShape shape);

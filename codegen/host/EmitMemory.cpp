@@ -134,6 +134,16 @@ std::optional<KernelEmitter::Address> KernelEmitter::rowsAddress(const Access &a
   return Address{math.address(a.buffer.pointer, math.mulConstant(element, bytes)), laneStride * bytes};
 }
 
+/// table[sequence, block]; the block table does not change during a launch.
+IndexValue KernelEmitter::pageNumber(const BufferView &table, const IndexValue &sequence, const IndexValue &block) {
+  const bool counts = options.kvLayout == KvLayout::Contiguous;
+  IndexValue row = math.mul(sequence, extent(table.type.getDims()[1]));
+  llvm::Value *entry = math.address(table.pointer, math.mulConstant(counts ? row : math.add(row, block), 4));
+  llvm::Value *number = math.once({100, entry, nullptr, 0},
+                                  [&] { return b.CreateSExt(b.CreateLoad(b.getInt32Ty(), entry), b.getInt64Ty()); });
+  return counts ? math.add(IndexValue::opaque(number), block) : IndexValue::opaque(number);
+}
+
 std::optional<KernelEmitter::Address> KernelEmitter::pagedAddress(const Access &a, ArrayRef<LaneIndex> at,
                                                                   int64_t width) {
   const LaneIndex &sequence = at[0], &position = at[1], &head = at[2], &channel = at[3];
@@ -146,14 +156,9 @@ std::optional<KernelEmitter::Address> KernelEmitter::pagedAddress(const Access &
   std::optional<LaneIndex> slot = math.divide(position, page, width, true);
   if (!block || !slot)
     return std::nullopt;
-  // table[sequence, block]; the block table does not change during a launch.
-  IndexValue entryIndex = math.add(math.mul(sequence.at, extent(a.pages.type.getDims()[1])), block->at);
-  llvm::Value *slotPointer = math.address(a.pages.pointer, math.mulConstant(entryIndex, 4));
-  llvm::Value *physical = math.once({100, slotPointer, nullptr, 0}, [&] {
-    return b.CreateSExt(b.CreateLoad(b.getInt32Ty(), slotPointer), b.getInt64Ty());
-  });
   int64_t pageStride = options.pageStride ? options.pageStride : heads * channels * page * bytes;
-  llvm::Value *base = math.address(a.buffer.pointer, math.mulConstant(IndexValue::opaque(physical), pageStride));
+  IndexValue number = pageNumber(a.pages, sequence.at, block->at);
+  llvm::Value *base = math.address(a.buffer.pointer, math.mulConstant(number, pageStride));
   bool isK = a.buffer.type.getLayout() == Layout::PagedK;
   int64_t headStride = channels * page, slotStride = isK ? 1 : channels, channelStride = isK ? page : 1;
   IndexValue element =

@@ -16,6 +16,7 @@
 #include "codegen/host/HostLevel.h"
 #include "ir/tile/TileDialect.h"
 #include "runtime/base/Status.h"
+#include "runtime/schema/KvLayout.h"
 
 #include "llvm/IR/Module.h"
 
@@ -28,7 +29,9 @@ struct LoweringOptions {
   std::vector<std::string> symbols; ///< Size symbols in the order the entry gets them.
   int64_t pageTokens = 64;          ///< Positions per cache page; extents of paged dimensions are multiples of it.
   int64_t pageStride = 0;           ///< Bytes from a cache's page to its next; 0 = its pages lie side by side.
-  int64_t prefetchTiles = 1;        ///< How many tiles ahead streamed weights are prefetched; 0 = not at all.
+  /// Contiguous: a row of the block table counts up from its first entry, which is all that is read of it.
+  KvLayout kvLayout = KvLayout::Paged;
+  int64_t prefetchTiles = 1; ///< How many tiles ahead streamed weights are prefetched; 0 = not at all.
 };
 
 struct LoweredKernel {

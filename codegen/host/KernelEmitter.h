@@ -131,6 +131,7 @@ private:
   };
   std::optional<Address> address(const Access &a, int64_t row, int64_t lane, int64_t width, bool clampRange);
   std::optional<Address> rowsAddress(const Access &a, llvm::ArrayRef<LaneIndex> at);
+  IndexValue pageNumber(const BufferView &table, const IndexValue &sequence, const IndexValue &block);
   std::optional<Address> pagedAddress(const Access &a, llvm::ArrayRef<LaneIndex> at, int64_t width);
   llvm::Value *loadPiece(const Access &a, int64_t row, int64_t lane, int64_t width);
   llvm::Value *loadScalar(const Access &a, int64_t row, int64_t lane);

@@ -21,6 +21,9 @@ public:
   /// reservation in the error message. From `hugePageThreshold` bytes on, huge
   /// pages are asked for and the start is aligned to one.
   static Result<Buffer> allocate(int64_t bytes, std::string_view owner, int64_t hugePageThreshold = 16 << 20);
+  /// Reserves the addresses only: they read as zeros and must not be written until something is mapped there
+  /// (PageFile.h).
+  static Result<Buffer> reserve(int64_t bytes, std::string_view owner);
   ~Buffer();
   Buffer(Buffer &&other) noexcept;
   Buffer &operator=(Buffer &&other) noexcept;

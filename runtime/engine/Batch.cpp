@@ -18,7 +18,7 @@ StepInput Batch::build(const Step &step, const KvManager &kv, std::span<const Ro
     addRows(step.items[i]);
   }
   fillTable(step, kv);
-  return {tokens, positions, sequences, blockTable, stride, outputRows, sampling};
+  return {tokens, positions, sequences, blockTable, stride, outputRows, sequenceIds, sampling};
 }
 
 void Batch::addTokens(const Step::Item &item, int32_t row) {
@@ -41,8 +41,11 @@ void Batch::fillTable(const Step &step, const KvManager &kv) {
     return kv.blocksFor(item.begin + static_cast<int64_t>(item.tokens.size()));
   };
   stride = 0;
+  sequenceIds.clear();
   for (const Step::Item &item : step.items)
     stride = std::max(stride, pagesOf(item));
+  for (const Step::Item &item : step.items)
+    sequenceIds.push_back(static_cast<uint64_t>(item.sequence));
   blockTable.assign(static_cast<size_t>(stride) * step.items.size(), toIndex(sinkBlock));
   for (size_t row = 0; row < step.items.size(); ++row) {
     const std::span<const BlockId> pages = kv.blocks(step.items[row].sequence);

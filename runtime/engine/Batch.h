@@ -37,6 +37,7 @@ private:
 
   std::vector<TokenId> tokens;
   std::vector<int32_t> positions, sequences, blockTable, outputRows;
+  std::vector<uint64_t> sequenceIds; ///< Of the rows of the block table.
   std::vector<Rows> itemRows;
   int64_t stride = 0; ///< Of the block table.
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace fusec::runtime {
 
@@ -41,10 +40,7 @@ Status requireLegal(const EngineOptions &options, const Manifest &manifest) {
   return {};
 }
 
-int64_t bytesPerPage(const Manifest &manifest) {
-  const std::vector<int64_t> pageBytes = manifest.cachePageBytes();
-  return std::max<int64_t>(1, std::accumulate(pageBytes.begin(), pageBytes.end(), int64_t{0}));
-}
+int64_t bytesPerPage(const Manifest &manifest) { return std::max<int64_t>(1, manifest.kv.pageStride); }
 
 /// Pages without the sink; 0 when the options do not say.
 int64_t budgetedPages(const EngineOptions &options, const Manifest &manifest) {

@@ -19,12 +19,21 @@ Result<std::unique_ptr<HostExecutor>> HostExecutor::create(const Artifact &artif
     return notFound("the artifact has no kernels for the level '" + options.level + "'");
   std::unique_ptr<HostExecutor> executor(new HostExecutor(artifact, std::move(device), options));
   SymbolValues maxima = executor->shape.maxima();
-  FUSEC_ASSIGN_OR_RETURN(executor->cache, KvCache::create(artifact.manifest.cachePageBytes(), options.numPages));
+  FUSEC_RETURN_IF_ERROR(executor->reserveCache(options.numPages, maxima));
   FUSEC_ASSIGN_OR_RETURN(executor->arena, ActivationArena::create(artifact.manifest, maxima));
   FUSEC_ASSIGN_OR_RETURN(executor->inputs, StepInputs::create(maxima, artifact.manifest.kv.queryTile));
   FUSEC_RETURN_IF_ERROR(executor->loadKernels(*target));
   FUSEC_RETURN_IF_ERROR(executor->bind());
   return executor;
+}
+
+Status HostExecutor::reserveCache(int64_t numPages, const SymbolValues &maxima) {
+  const KvInfo &kv = artifact.manifest.kv;
+  if (kv.layout == KvLayout::Contiguous)
+    ranges.emplace(numPages, maxima[Symbol::Sequences], maxima[Symbol::Blocks]);
+  FUSEC_ASSIGN_OR_RETURN(cache, KvCache::create({artifact.manifest.cachePageBytes(), kv.pageStride, numPages,
+                                                 ranges ? ranges->virtualPages() : 0}));
+  return {};
 }
 
 Status HostExecutor::loadKernels(const TargetInfo &target) {
@@ -94,7 +103,13 @@ Status HostExecutor::launch(const StepInput &input) {
   if (!input.sampling.empty())
     return internalError("step: the host gives logits, it does not choose tokens");
   FUSEC_RETURN_IF_ERROR(prepareLaunches(shape.symbolsOf(input)));
-  inputs.fill(input);
+  StepInput placed = input;
+  if (ranges) {
+    FUSEC_RETURN_IF_ERROR(ranges->place(input.sequenceIds, input.blockTable, input.blockStride,
+                                        [&](int64_t at, BlockId page) { return cache.map(at, page); }));
+    placed.blockTable = ranges->table();
+  }
+  inputs.fill(placed);
   launchedRows = input.outputRows.size();
   return {};
 }
@@ -150,7 +165,7 @@ void HostExecutor::recordTimes() {
 MemoryPlan HostExecutor::memory() const {
   int64_t logitBytes = arena.slotBytes(logitsSlot);
   return {{{"weights (mapped)", static_cast<int64_t>(artifact.weights.size())},
-           {"kv cache (" + artifact.manifest.kv.dtype + ")", cache.bytes()},
+           {"kv cache (" + artifact.manifest.kv.describe() + ")", cache.bytes()},
            {"activations", arena.bytes() - logitBytes},
            {"logits", logitBytes},
            {"step inputs", inputs.bytes()},

@@ -14,6 +14,7 @@
 #include "runtime/exec/StepInputs.h"
 #include "runtime/exec/StepShape.h"
 #include "runtime/kv/KvCache.h"
+#include "runtime/kv/SequenceRanges.h"
 
 #include <cstdint>
 #include <map>
@@ -58,6 +59,7 @@ private:
   };
 
   HostExecutor(const Artifact &artifact, HostDevice device, const HostExecutorOptions &options);
+  Status reserveCache(int64_t numPages, const SymbolValues &maxima);
   Status bind();
   Status loadKernels(const TargetInfo &target);
   std::vector<void *> bufferAddresses() const;
@@ -69,6 +71,7 @@ private:
   StepShape shape;
   ExecutorInfo facts;
   KvCache cache;
+  std::optional<SequenceRanges> ranges; ///< Contiguous layout.
   std::vector<HostModule> modules;
   ActivationArena arena;
   StepInputs inputs;

@@ -12,6 +12,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/exec/ModelInfo.h"
+#include "runtime/schema/KvLayout.h"
 #include "runtime/schema/TargetKind.h"
 
 #include <array>
@@ -26,7 +27,7 @@
 namespace fusec::runtime {
 
 /// The format this runtime reads.
-inline constexpr int64_t manifestFormat = 3;
+inline constexpr int64_t manifestFormat = 4;
 
 /// Weights start at multiples of this, and as many bytes follow the last one:
 /// kernels load whole vectors.
@@ -183,7 +184,12 @@ struct KvInfo {
   int64_t pageTokens = 0;
   std::string dtype; ///< "f32", "f16" or "bf16": how the values of every cache are stored.
   int64_t layers = 0;
-  int64_t queryTile = 0; ///< Most tokens of a query tile (QueryTiles.h); 0: no list.
+  KvLayout layout = KvLayout::Paged;
+  int64_t pageStride = 0; ///< Bytes from a page of a cache to its next: the pages of all caches lie side by side.
+  int64_t queryTile = 0;  ///< Most tokens of a query tile (QueryTiles.h); 0: no list.
+
+  /// "f16", "f16, contiguous"
+  std::string describe() const { return dtype + (layout == KvLayout::Paged ? "" : ", " + std::string(nameOf(layout))); }
 };
 
 struct Manifest {

@@ -148,6 +148,12 @@ Result<KvInfo> readKv(const json &object) {
   FUSEC_ASSIGN_OR_RETURN(kv.pageTokens, readSize(object, "page_tokens", 1, 1 << 16));
   FUSEC_ASSIGN_OR_RETURN(kv.dtype, jsonString(object, "dtype"));
   FUSEC_ASSIGN_OR_RETURN(kv.layers, jsonIntOr(object, "layers", 0));
+  FUSEC_ASSIGN_OR_RETURN(std::string layout, jsonString(object, "layout"));
+  const std::optional<KvLayout> known = kvLayoutByName(layout);
+  if (!known)
+    return corruptData("layout: expected paged or contiguous, found '" + layout + "'");
+  kv.layout = *known;
+  FUSEC_ASSIGN_OR_RETURN(kv.pageStride, readSize(object, "page_stride", 0, int64_t{1} << 40));
   FUSEC_ASSIGN_OR_RETURN(kv.queryTile, jsonIntOr(object, "query_tile", 0));
   if (kv.queryTile < 0 || kv.queryTile > (1 << 16))
     return corruptData("query_tile: expected 0 to 65536, found " + std::to_string(kv.queryTile));

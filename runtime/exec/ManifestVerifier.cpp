@@ -100,9 +100,23 @@ private:
 
   Status checkKv() const {
     std::optional<StorageType> type = storageTypeByName(manifest.kv.dtype);
-    if (type && isCacheType(*type))
+    if (!type || !isCacheType(*type))
+      return corruptData("kv: expected dtype f32, f16 or bf16, found '" + manifest.kv.dtype + "'");
+    return checkPageStride();
+  }
+
+  Status checkPageStride() const {
+    int64_t sum = 0;
+    for (int64_t bytes : manifest.cachePageBytes())
+      if (__builtin_add_overflow(sum, bytes, &sum))
+        return corruptData("kv: the pages of all caches exceed the address space");
+    const bool hasGpu = !manifest.levels(TargetKind::Cuda).empty();
+    const int64_t unit = kvPageAlignment(manifest.kv.layout, hasGpu ? TargetKind::Cuda : TargetKind::Host);
+    if (manifest.kv.pageStride >= sum && manifest.kv.pageStride % unit == 0)
       return {};
-    return corruptData("kv: expected dtype f32, f16 or bf16, found '" + manifest.kv.dtype + "'");
+    return corruptData("kv: expected a page_stride of at least " + std::to_string(sum) + " bytes (" +
+                       std::string(nameOf(manifest.kv.layout)) + ": a multiple of " + std::to_string(unit) +
+                       "), found " + std::to_string(manifest.kv.pageStride));
   }
 
   Status checkBuffers() {

@@ -83,6 +83,25 @@ TEST(Batching, StoriesSoloEqualsBatched) {
     }
 }
 
+// Pages mapped side by side instead of looked up: shared prefixes, copies on write and preemption included, the bits
+// are those of the paged layout.
+TEST(Batching, ContiguousEqualsPaged) {
+  FUSEC_NEEDS(storiesGguf());
+  const std::vector<TokenId> stem = knownText();
+  for (const EngineOptions &options : storiesSettings) {
+    auto contiguous = openModel(storiesGguf(), options, KvLayout::Contiguous);
+    auto paged =
+        openModel(storiesGguf(), {.contextTokens = options.contextTokens, .maxSequences = 2, .prefixCache = false});
+    ASSERT_TRUE(contiguous && paged) << contiguous.status().message();
+    EXPECT_EQ((*contiguous)->memory().rows[1].name, "kv cache (f32, contiguous)");
+    runtime::test::expectSoloEqualsBatched(**contiguous, **paged, {.seed = 5, .next = [&](RandomSource &random) {
+                                                                     return vary(random, stem, 100, 60, 512);
+                                                                   }});
+    if (options.kvTokens == 192)
+      EXPECT_GT((*contiguous)->stats().counters[runtime::Counter::Preemptions], 0);
+  }
+}
+
 TEST(Batching, SmolLM2SoloEqualsBatched) {
   if (!isFull())
     GTEST_SKIP() << "for time, only with FUSEC_FULL=1";

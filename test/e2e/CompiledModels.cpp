@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace fusec::e2e {
 
@@ -20,24 +21,26 @@ std::vector<std::string> hostLevels() {
   return levels;
 }
 
-Result<std::filesystem::path> artifactOf(const std::filesystem::path &model, StorageType kvDtype) {
+Result<std::filesystem::path> artifactOf(const std::filesystem::path &model, StorageType kvDtype, KvLayout kvLayout) {
   static TempDirectory folder;
-  static std::map<std::pair<std::filesystem::path, StorageType>, std::filesystem::path> artifacts;
-  if (auto known = artifacts.find({model, kvDtype}); known != artifacts.end())
+  static std::map<std::tuple<std::filesystem::path, StorageType, KvLayout>, std::filesystem::path> artifacts;
+  if (auto known = artifacts.find({model, kvDtype, kvLayout}); known != artifacts.end())
     return known->second;
   CompileOptions options;
   options.model = model;
   options.output = folder.path() / std::to_string(artifacts.size());
   options.levels = hostLevels();
   options.kvDtype = kvDtype;
+  options.kvLayout = kvLayout;
   std::error_code ignored;
   std::filesystem::remove_all(options.output, ignored); // What a failed compile left.
   FUSEC_ASSIGN_OR_RETURN(std::filesystem::path artifact, compileModel(options));
-  return artifacts[{model, kvDtype}] = artifact;
+  return artifacts[{model, kvDtype, kvLayout}] = artifact;
 }
 
-Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &model, runtime::EngineOptions options) {
-  FUSEC_ASSIGN_OR_RETURN(options.artifact, artifactOf(model));
+Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &model, runtime::EngineOptions options,
+                                                   KvLayout kvLayout) {
+  FUSEC_ASSIGN_OR_RETURN(options.artifact, artifactOf(model, StorageType::F32, kvLayout));
   return runtime::Engine::create(options);
 }
 

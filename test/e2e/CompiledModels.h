@@ -9,6 +9,7 @@
 #pragma once
 
 #include "runtime/engine/Engine.h"
+#include "runtime/schema/KvLayout.h"
 #include "runtime/schema/StorageType.h"
 
 #include <filesystem>
@@ -20,12 +21,13 @@ namespace fusec::e2e {
 /// CPU levels that this machine runs, best first.
 std::vector<std::string> hostLevels();
 
-/// The artifact of a model file or directory, its KV cache stored as asked; compiled on first use.
-Result<std::filesystem::path> artifactOf(const std::filesystem::path &model, StorageType kvDtype = StorageType::F32);
+/// The artifact of a model file or directory, its KV cache stored and laid out as asked; compiled on first use.
+Result<std::filesystem::path> artifactOf(const std::filesystem::path &model, StorageType kvDtype = StorageType::F32,
+                                         KvLayout kvLayout = KvLayout::Paged);
 
 /// Opens it; `options.artifact` is filled in.
-Result<std::unique_ptr<runtime::Engine>> openModel(const std::filesystem::path &model,
-                                                   runtime::EngineOptions options = {});
+Result<std::unique_ptr<runtime::Engine>>
+openModel(const std::filesystem::path &model, runtime::EngineOptions options = {}, KvLayout kvLayout = KvLayout::Paged);
 
 /// `count` ids of greatest probability after `prompt`, end ids included. A test failure on error.
 std::vector<runtime::TokenId> greedy(runtime::Engine &engine, const std::vector<runtime::TokenId> &prompt,

@@ -30,6 +30,7 @@ private:
   CompileOptions options;
   std::string model, output, dumpPhasesTo, dumpKernelsTo, remarks;
   KvDtypeOption kvDtype;
+  KvLayoutOption kvLayout;
   FusionPlanOption fusionPlan;
   ExtensionOptions extensions;
   bool force = false;
@@ -61,6 +62,7 @@ void CompileCommand::declare(CLI::App &app) {
       ->check(CLI::IsMember({"avx2", "avx512"}))
       ->excludes(target);
   CLI::Option *kvDtypeGiven = kvDtype.declare(app);
+  kvLayout.declare(app);
   fusionPlan.declare(app);
   extensions.declare(app);
   app.add_flag("--force", force, "replace an existing output");
@@ -145,6 +147,7 @@ int CompileCommand::execute(const Environment &environment) {
   options.model = model;
   options.extensions = extensions.files;
   options.kvDtype = kvDtype.type();
+  options.kvLayout = kvLayout.layout();
   options.fusionPlan = fusionPlan.file;
   options.dumpPhasesTo = dumpPhasesTo;
   options.dumpKernelsTo = dumpKernelsTo;

@@ -55,6 +55,7 @@ Status buildArtifact(Compilation &compilation, const CompileOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(std::vector<codegen::TargetPlan> targets, compileTargets(compilation, options, modules));
   codegen::ArtifactOptions artifact;
   artifact.version = FUSEC_VERSION;
+  artifact.kvLayout = options.kvLayout;
   FUSEC_ASSIGN_OR_RETURN(artifact.digest, digestOf(compilation.model()));
   FUSEC_ASSIGN_OR_RETURN(artifact.extensions, compilation.usedExtensions());
   artifact.progress = [&](double fraction) { report(options, "packing weights", 0.7 + 0.3 * fraction); };

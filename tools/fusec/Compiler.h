@@ -15,6 +15,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/schema/KvLayout.h"
 #include "runtime/schema/StorageType.h"
 
 #include <filesystem>
@@ -57,6 +58,7 @@ struct CompileOptions {
   /// How keys and values are stored; IR of `compileFrom` says it itself. Empty: f32, or the 16 bits that products round
   /// their operands to anyway, which changes no result.
   std::optional<StorageType> kvDtype;
+  KvLayout kvLayout = KvLayout::Paged; ///< Where the cache pages of a sequence lie.
   std::filesystem::path dumpPhasesTo;  ///< Directory for the IR after each phase; empty = none.
   std::filesystem::path dumpKernelsTo; ///< Directory for each kernel's IR and LLVM IR; empty = none.
   std::filesystem::path remarksFile;   ///< YAML file of all decisions; empty = none.

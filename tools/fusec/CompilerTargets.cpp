@@ -56,7 +56,8 @@ Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const Compile
   codegen::HostOptions host;
   host.lowering.symbols = codegen::symbolOrder();
   host.lowering.pageTokens = pageTokens;
-  host.lowering.pageStride = codegen::pageStride(*module);
+  host.lowering.pageStride = codegen::pageStride(*module, kvPageAlignment(options.kvLayout, TargetKind::Host));
+  host.lowering.kvLayout = options.kvLayout;
   host.dumpKernelsTo = options.dumpKernelsTo;
   FUSEC_ASSIGN_OR_RETURN(auto kernels,
                          codegen::compileHost(*module, level, options.output / "kernels" / (level + ".so"), host));
@@ -83,7 +84,8 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   codegen::CudaOptions cuda;
   cuda.emit.symbols = codegen::symbolOrder();
   cuda.emit.pageTokens = pageTokens;
-  cuda.emit.pageStride = codegen::pageStride(first);
+  cuda.emit.pageStride = codegen::pageStride(first, kvPageAlignment(options.kvLayout, TargetKind::Cuda));
+  cuda.emit.kvLayout = options.kvLayout;
   cuda.sampledVocab = compilation.model().config().vocab;
   cuda.compiler.nvrtc.library = options.nvrtc;
   cuda.compiler.cache = options.kernelCache;

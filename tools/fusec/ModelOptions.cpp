@@ -25,6 +25,16 @@ CLI::Option *KvDtypeOption::declare(CLI::App &app) {
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
 }
 
+void KvLayoutOption::declare(CLI::App &app) {
+  std::vector<std::string> names;
+  for (const KvLayoutName &row : kvLayouts)
+    names.emplace_back(row.name);
+  app.add_option(
+         "--kv-layout", name,
+         "where a sequence's cache pages lie: paged (anywhere) or contiguous (mapped side by side); default: paged")
+      ->check(CLI::IsMember(names));
+}
+
 void FusionPlanOption::declare(CLI::App &app) {
   app.add_option("--fusion-plan", file, "take and refuse fusions as this file says (docs/fusion-plan.md)");
 }
@@ -46,6 +56,7 @@ void ModelOptions::declare(CLI::App &app) {
   app.add_option("--level", level, "CPU level of the kernels; default: the best this CPU runs")
       ->check(CLI::IsMember({"avx2", "avx512"}));
   kvDtype.declare(app);
+  kvLayout.declare(app);
   fusionPlan.declare(app);
   extensions.declare(app);
   app.add_flag("--recompile", recompile, "compile again, even when the cache has the model");
@@ -73,6 +84,7 @@ CompileOptions compileOptionsFor(const ModelOptions &options, const std::string 
   if (target == "host" && !level.empty())
     compile.levels = {level};
   compile.kvDtype = options.kvDtype.type();
+  compile.kvLayout = options.kvLayout.layout();
   compile.fusionPlan = options.fusionPlan.file;
   return compile;
 }
@@ -87,16 +99,23 @@ static Status compileInto(const std::filesystem::path &directory, const ModelOpt
 }
 
 /// An artifact's cache is what it was compiled with; asking for another must not be ignored.
-static Status checkKvDtype(const std::filesystem::path &artifact, const KvDtypeOption &asked) {
-  if (asked.name.empty())
+static Status checkKv(const std::filesystem::path &artifact, const ModelOptions &options) {
+  struct Asked {
+    const char *option, *key;
+    const std::string &value;
+  };
+  const Asked all[] = {{"--kv-dtype", "dtype", options.kvDtype.name}, {"--kv-layout", "layout", options.kvLayout.name}};
+  if (std::ranges::all_of(all, [](const Asked &asked) { return asked.value.empty(); }))
     return {};
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *kv, jsonObject(manifest, "kv"));
-  FUSEC_ASSIGN_OR_RETURN(std::string dtype, jsonString(*kv, "dtype"));
-  if (dtype == asked.name)
-    return {};
-  return invalidArgument("--kv-dtype " + asked.name + ": '" + artifact.string() + "' is an artifact whose cache is " +
-                         dtype + "; compile its model again");
+  for (const Asked &asked : all) {
+    FUSEC_ASSIGN_OR_RETURN(std::string has, jsonString(*kv, asked.key));
+    if (!asked.value.empty() && has != asked.value)
+      return invalidArgument(std::string(asked.option) + " " + asked.value + ": '" + artifact.string() +
+                             "' is an artifact whose cache is " + has + "; compile its model again");
+  }
+  return {};
 }
 
 /// Likewise who computes large products.
@@ -126,7 +145,7 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   const std::filesystem::path model = options.model;
   FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(model));
   if (kind == ModelKind::Artifact) {
-    FUSEC_RETURN_IF_ERROR(checkKvDtype(model, options.kvDtype));
+    FUSEC_RETURN_IF_ERROR(checkKv(model, options));
     FUSEC_RETURN_IF_ERROR(checkLibraryProducts(model, options.device.libraryProducts));
     if (!options.fusionPlan.file.empty())
       return invalidArgument("--fusion-plan: '" + model.string() +
@@ -152,8 +171,8 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   ArtifactKey key{.modelDigest = digest,
                   .compilerVersion = FUSEC_VERSION "-" + compiler,
                   .levels = {level},
-                  .options = {"kv-dtype=" + kvDtype, "target=" + target,
-                              "math=" + (target == "host" ? std::string() : options.device.math)}};
+                  .options = {"kv-dtype=" + kvDtype, "kv-layout=" + std::string(nameOf(options.kvLayout.layout())),
+                              "target=" + target, "math=" + (target == "host" ? std::string() : options.device.math)}};
   FUSEC_ASSIGN_OR_RETURN(std::string products, libraryProductsKey(options.device.libraryProducts));
   key.options.push_back(products);
   FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());

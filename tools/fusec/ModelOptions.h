@@ -8,6 +8,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/engine/Engine.h"
+#include "runtime/schema/KvLayout.h"
 #include "runtime/schema/StorageType.h"
 #include "tools/fusec/DeviceOptions.h"
 #include "tools/fusec/Environment.h"
@@ -36,6 +37,14 @@ struct KvDtypeOption {
   std::optional<StorageType> type() const;
 };
 
+/// `--kv-layout`: where the cache pages of a sequence lie.
+struct KvLayoutOption {
+  std::string name; ///< Empty when it was not given.
+
+  void declare(CLI::App &app);
+  KvLayout layout() const { return kvLayoutByName(name).value_or(KvLayout::Paged); }
+};
+
 /// `--fusion-plan`: a file that says which fusions to take (docs/fusion-plan.md).
 struct FusionPlanOption {
   std::string file; ///< Empty when it was not given.
@@ -51,6 +60,7 @@ struct ModelOptions {
   std::string level;
   DeviceOptions device;
   KvDtypeOption kvDtype;
+  KvLayoutOption kvLayout;
   FusionPlanOption fusionPlan;
   ExtensionOptions extensions;
   bool recompile = false;

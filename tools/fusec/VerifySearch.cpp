@@ -39,6 +39,7 @@ std::string VerifySession::commandWith(int64_t limit) const {
   option("--target", model.device.target);
   option("--math", model.device.math == "auto" ? "" : model.device.math);
   option("--kv-dtype", model.kvDtype.name);
+  option("--kv-layout", model.kvLayout.name);
   option("--library-products", model.device.libraryProducts);
   option("--fusion-plan", model.fusionPlan.file);
   for (const fs::path &rules : model.extensions.files.rules)

@@ -93,20 +93,17 @@ TEST(Buffer, LargeOnesStartAtAHugePage) {
 }
 
 TEST(KvCache, LaysThePagesOfAllBuffersSideBySide) {
-  std::vector<int64_t> pageBytes = {4096, 64};
-  Result<KvCache> cache = KvCache::create(pageBytes, 10);
+  Result<KvCache> cache = KvCache::create({{4096, 64}, 4096 + 64, 10, 0});
   ASSERT_TRUE(cache);
   EXPECT_EQ(cache->numBuffers(), 2u);
   EXPECT_EQ(cache->pageStride(), 4096 + 64);
   EXPECT_EQ(cache->base(1) - cache->base(0), 4096);
-  EXPECT_EQ(cache->bytes(), (4096 + 64) * 10 + 64) << "and slack for whole vectors";
+  EXPECT_EQ(cache->bytes(), (4096 + 64) * 10);
   std::byte *last = cache->base(1) + 9 * cache->pageStride();
   EXPECT_EQ(last[63], std::byte{0});
-  last[63] = std::byte{1}; // The last byte is ours.
-  std::vector<int64_t> absurd = {int64_t{1} << 62};
-  std::vector<int64_t> overflowing = {int64_t{1} << 62, int64_t{1} << 62};
-  EXPECT_EQ(KvCache::create(overflowing, 1).status().code(), ErrorCode::ResourceExhausted);
-  EXPECT_EQ(KvCache::create(absurd, 10).status().code(), ErrorCode::ResourceExhausted);
+  last[63 + 64] = std::byte{1}; // The last byte is ours, and slack for whole vectors behind it.
+  constexpr int64_t absurd = int64_t{1} << 62;
+  EXPECT_EQ(KvCache::create({{absurd}, absurd, 10, 0}).status().code(), ErrorCode::ResourceExhausted);
 }
 
 /// Bytes of [begin, begin + bytes) that the machine holds in memory.
@@ -121,7 +118,7 @@ static int64_t residentBytes(std::byte *begin, int64_t bytes) {
 // huge pages at the ends of what was written are filled up for nothing.
 TEST(KvCache, OnlyWhatIsWrittenBecomesResident) {
   const std::vector<int64_t> pageBytes(60, 64 * 3 * 64 * 4);
-  Result<KvCache> cache = KvCache::create(pageBytes, 65);
+  Result<KvCache> cache = KvCache::create({pageBytes, 60 * pageBytes[0], 65, 0});
   ASSERT_TRUE(cache);
   for (size_t buffer = 0; buffer < cache->numBuffers(); ++buffer)
     for (int64_t at = 0; at < pageBytes[buffer]; at += 4096)

@@ -41,7 +41,7 @@ TEST(Engine, ResolvesItsOptions) {
   EXPECT_EQ((*engine)->model().name, "toy");
   EXPECT_THAT((*engine)->endIds(), testing::ElementsAre(toyEos));
   EXPECT_EQ((*engine)->memory().rows[1].name, "kv cache (f32)");
-  EXPECT_EQ((*engine)->memory().rows[1].bytes, 17 * 16 + 64) << "16 pages, the sink, and slack";
+  EXPECT_EQ((*engine)->memory().rows[1].bytes, 17 * 16) << "16 pages and the sink";
 }
 
 TEST(Engine, RefusesOptionsThatCannotWork) {
@@ -73,6 +73,7 @@ TEST(Engine, RefusesAPlanThatCannotFitTheMachine) {
   cache["page_bytes"] = 1 << 30;
   for (int i = 0; i < 256; ++i)
     manifest["buffers"].push_back(cache);
+  manifest["kv"]["page_stride"] = (int64_t{256} << 30) + 16;
   files.write("manifest.json", manifest.dump());
   Result<std::unique_ptr<Engine>> engine = open(files);
   ASSERT_FALSE(engine);

@@ -95,7 +95,11 @@ const int64_t beyond = int64_t{1} << 41;
 INSTANTIATE_TEST_SUITE_P(
     All, WrongManifestTest,
     testing::Values(
-        WrongManifest{"/format", 1, "artifact format 1, this fusec reads format 3"},
+        WrongManifest{"/format", 1, "artifact format 1, this fusec reads format 4"},
+        WrongManifest{"/kv/layout", "heap", "layout: expected paged or contiguous, found 'heap'"},
+        WrongManifest{"/kv/layout", "contiguous",
+                      "page_stride of at least 16 bytes (contiguous: a multiple of 4096), found 16"},
+        WrongManifest{"/kv/page_stride", 15, "page_stride of at least 16 bytes (paged: a multiple of 1), found 15"},
         WrongManifest{"/format", "1", "key 'format'"},
         WrongManifest{"/model/vocab_size", 0, "expected 1 to 16777216, found 0"},
         WrongManifest{"/model/vocab_size", 21, "expected the output logits f32 [R, 21]"},
@@ -327,6 +331,8 @@ TEST(Manifest, NamesWhatIsMissing) {
                                                             {"", "targets"},
                                                             {"/model", "vocab_size"},
                                                             {"/model", "context_length"},
+                                                            {"/kv", "layout"},
+                                                            {"/kv", "page_stride"},
                                                             {"/buffers/0", "dims"},
                                                             {"/buffers/5", "offset"},
                                                             {"/buffers/6", "page_bytes"},

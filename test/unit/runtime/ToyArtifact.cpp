@@ -82,23 +82,25 @@ std::string toyManifest() {
   json targets = json::array();
   for (const char *level : {"avx512", "avx2"})
     targets.push_back({{"kind", "host"}, {"level", level}, {"library", "kernels/toy.so"}, {"kernels", kernels()}});
-  json document = {{"format", 3},
-                   {"fusec", "test"},
-                   {"model",
-                    {{"name", "toy"},
-                     {"architecture", "toy"},
-                     {"digest", "0"},
-                     {"vocab_size", toyVocab},
-                     {"context_length", toyContext},
-                     {"bos_id", nullptr},
-                     {"eos_ids", {toyEos}},
-                     {"bytes", 16},
-                     {"generation", {{"temperature", 0.5}, {"top_k", 7}}}}},
-                   {"symbols", {"T", "S", "B", "R", "C"}},
-                   {"kv", {{"page_tokens", toyPageTokens}, {"dtype", "f32"}, {"layers", 1}}},
-                   {"buffers", buffers()},
-                   {"launches", launches()},
-                   {"targets", targets}};
+  json document = {
+      {"format", 4},
+      {"fusec", "test"},
+      {"model",
+       {{"name", "toy"},
+        {"architecture", "toy"},
+        {"digest", "0"},
+        {"vocab_size", toyVocab},
+        {"context_length", toyContext},
+        {"bos_id", nullptr},
+        {"eos_ids", {toyEos}},
+        {"bytes", 16},
+        {"generation", {{"temperature", 0.5}, {"top_k", 7}}}}},
+      {"symbols", {"T", "S", "B", "R", "C"}},
+      {"kv",
+       {{"page_tokens", toyPageTokens}, {"dtype", "f32"}, {"layers", 1}, {"layout", "paged"}, {"page_stride", 16}}},
+      {"buffers", buffers()},
+      {"launches", launches()},
+      {"targets", targets}};
   return document.dump();
 }
 
