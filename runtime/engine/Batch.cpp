@@ -18,7 +18,7 @@ StepInput Batch::build(const Step &step, const KvManager &kv, std::span<const Ro
     addRows(step.items[i]);
   }
   fillTable(step, kv);
-  return {tokens, positions, sequences, blockTable, stride, outputRows, sequenceIds, sampling};
+  return {tokens, positions, sequences, blockTable, stride, outputRows, sampling, sequenceIds};
 }
 
 void Batch::addTokens(const Step::Item &item, int32_t row) {

@@ -38,11 +38,11 @@ struct StepInput {
   std::span<const int32_t> blockTable;   ///< [S, blockStride], physical pages; covers every position.
   int64_t blockStride = 0;               ///< B
   std::span<const int32_t> outputRows;   ///< [R], indices into tokens; may be empty.
+  /// [R], or empty: then logits are wanted. Only where Executor::samplesOnDevice().
+  std::span<const RowSampling> sampling = {};
   /// [S], which sequence a row of blockTable is, never used twice for others; empty: row s is sequence s. Layouts that
   /// map pages go by it.
   std::span<const uint64_t> sequenceIds = {};
-  /// [R], or empty: then logits are wanted. Only where Executor::samplesOnDevice().
-  std::span<const RowSampling> sampling = {};
 };
 
 /// What a step gives; valid until the next one.

@@ -13,22 +13,25 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace fusec::e2e {
 namespace {
 
 class StoriesOnTheVirtualGpu : public testing::Test {
 protected:
   /// The compiled model, made on first use; the error where that is not possible.
-  static const Result<fs::path> &artifact() {
+  static const Result<fs::path> &artifact(KvLayout layout = KvLayout::Paged) {
     static const TempDirectory folder;
-    static const Result<fs::path> made = [] {
-      CompileOptions compile;
-      compile.model = storiesGguf();
-      compile.output = folder.path() / "stories";
-      compile.target = "cuda:sm_80";
-      return compileModel(compile);
-    }();
-    return made;
+    static std::map<KvLayout, Result<fs::path>> made;
+    if (auto known = made.find(layout); known != made.end())
+      return known->second;
+    CompileOptions compile;
+    compile.model = storiesGguf();
+    compile.output = folder.path() / nameOf(layout);
+    compile.target = "cuda:sm_80";
+    compile.kvLayout = layout;
+    return made.emplace(layout, compileModel(compile)).first->second;
   }
   void SetUp() override {
     FUSEC_NEEDS(storiesGguf());
@@ -36,9 +39,13 @@ protected:
       GTEST_SKIP() << artifact().status().message();
     ASSERT_TRUE(artifact()) << artifact().status().message();
   }
-  static std::unique_ptr<runtime::Engine> open(int64_t maxSequences = 1) {
+  static std::unique_ptr<runtime::Engine> open(int64_t maxSequences = 1, KvLayout layout = KvLayout::Paged) {
     runtime::EngineOptions options;
-    options.artifact = *artifact();
+    if (!artifact(layout)) {
+      ADD_FAILURE() << artifact(layout).status().message();
+      return nullptr;
+    }
+    options.artifact = *artifact(layout);
     options.device = "virtual";
     options.contextTokens = 320;
     options.maxSequences = maxSequences;
@@ -46,6 +53,7 @@ protected:
     EXPECT_TRUE(engine) << engine.status().message();
     return engine ? std::move(*engine) : nullptr;
   }
+  static void expectServesSeveral(std::unique_ptr<runtime::Engine> engine);
 };
 
 /// Runs of the launches that choose tokens since the last call: from logits, or without any.
@@ -69,8 +77,17 @@ TEST_F(StoriesOnTheVirtualGpu, GreedyIdsFromReplayedGraphs) {
 
 // Prompts of different lengths in chunks beside one another, a cached prefix, pages of two texts: the known text for
 // all.
-TEST_F(StoriesOnTheVirtualGpu, ServesSeveralAtOnce) {
-  auto engine = open(4);
+TEST_F(StoriesOnTheVirtualGpu, ServesSeveralAtOnce) { expectServesSeveral(open(4)); }
+
+// The same from pages that are mapped side by side: only the first entry of a row of the block table is read.
+TEST_F(StoriesOnTheVirtualGpu, ServesSeveralFromMappedPages) {
+  auto engine = open(4, KvLayout::Contiguous);
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(engine->memory().rows[1].name, "kv cache (f32, contiguous, GPU)");
+  expectServesSeveral(std::move(engine));
+}
+
+void StoriesOnTheVirtualGpu::expectServesSeveral(std::unique_ptr<runtime::Engine> engine) {
   ASSERT_TRUE(engine);
   const auto known =
       readJson(storiesGguf().parent_path() / "expected_greedy.json")["ids"].get<std::vector<runtime::TokenId>>();

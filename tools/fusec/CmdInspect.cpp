@@ -102,16 +102,13 @@ void InspectCommand::printListing(const models::ModelListing &listing) const {
 /// How the KV cache is stored, and what a token takes in it.
 Status printCache(const nlohmann::json &manifest) {
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *kv, jsonObject(manifest, "kv"));
-  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *buffers, jsonArray(manifest, "buffers"));
   FUSEC_ASSIGN_OR_RETURN(int64_t pageTokens, jsonInt(*kv, "page_tokens"));
   FUSEC_ASSIGN_OR_RETURN(std::string dtype, jsonStringOr(*kv, "dtype", "?"));
-  int64_t pageBytes = 0;
-  for (const nlohmann::json &buffer : *buffers) {
-    FUSEC_ASSIGN_OR_RETURN(int64_t bytes, jsonIntOr(buffer, "page_bytes", 0));
-    pageBytes += bytes;
-  }
-  std::printf("%-20s %s, %lld tokens per page, %s per token\n", "kv cache", dtype.c_str(),
-              static_cast<long long>(pageTokens), formatBytes(pageBytes / std::max<int64_t>(pageTokens, 1)).c_str());
+  FUSEC_ASSIGN_OR_RETURN(std::string layout, jsonStringOr(*kv, "layout", "paged"));
+  FUSEC_ASSIGN_OR_RETURN(int64_t pageStride, jsonIntOr(*kv, "page_stride", 0));
+  std::printf("%-20s %s%s, %lld tokens per page, %s per token\n", "kv cache", dtype.c_str(),
+              layout == "paged" ? "" : (", " + layout).c_str(), static_cast<long long>(pageTokens),
+              formatBytes(pageStride / std::max<int64_t>(pageTokens, 1)).c_str());
   return {};
 }
 

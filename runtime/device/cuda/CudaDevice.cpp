@@ -4,6 +4,7 @@
 
 #include "runtime/device/cuda/CublasLt.h"
 #include "runtime/device/cuda/CudaContext.h"
+#include "runtime/device/cuda/CudaMappedPages.h"
 #include "runtime/device/cuda/CudaModule.h"
 #include "runtime/device/cuda/CudaStream.h"
 #include "runtime/device/cuda/Nvtx.h"
@@ -27,6 +28,8 @@ public:
   const GpuInfo &info() const override { return facts; }
   Result<GpuBuffer> allocate(int64_t bytes, std::string_view owner) override;
   Result<int64_t> freeBytes() const override;
+  Result<std::unique_ptr<GpuMappedPages>> reserveMapped(const GpuMappedPagesShape &shape,
+                                                        std::string_view owner) override;
   Result<std::unique_ptr<GpuModule>> loadModule(std::span<const std::byte> image, const std::string &name) override;
   Result<std::unique_ptr<GpuStream>> createStream() override;
   Result<std::unique_ptr<GpuEvent>> createEvent() override;
@@ -74,6 +77,12 @@ Result<GpuBuffer> CudaDevice::allocate(int64_t bytes, std::string_view owner) {
     return resourceExhausted(doing + ": " + std::to_string(*free) + " of " + std::to_string(facts.memoryBytes) +
                              " bytes are free");
   return context->api->check(result, doing);
+}
+
+Result<std::unique_ptr<GpuMappedPages>> CudaDevice::reserveMapped(const GpuMappedPagesShape &shape,
+                                                                  std::string_view owner) {
+  FUSEC_ASSIGN_OR_RETURN(std::unique_ptr<CudaMappedPages> pages, CudaMappedPages::create(context, shape, owner));
+  return std::unique_ptr<GpuMappedPages>(std::move(pages));
 }
 
 void CudaDevice::release(GpuAddress at) {

@@ -52,6 +52,40 @@ enum DeviceAttribute : int {
   MaxSharedMemoryPerBlockOptin = 97,
 };
 
+/// CUmemGenericAllocationHandle
+using MemoryHandle = unsigned long long;
+
+/// CUmemLocation, CUmemLocationType
+enum LocationKind : int { DeviceLocation = 1 };
+struct MemoryLocation {
+  LocationKind kind = DeviceLocation;
+  int id = 0;
+};
+
+/// CUmemAllocationProp, CUmemAllocationType
+enum MemoryKind : int { PinnedMemory = 1 };
+struct MemoryProperties {
+  MemoryKind kind = PinnedMemory;
+  int requestedHandles = 0;
+  MemoryLocation location;
+  void *win32Attributes = nullptr;
+  struct {
+    unsigned char compression = 0, gpuDirectRdma = 0;
+    unsigned short usage = 0;
+    unsigned char reserved[4] = {};
+  } flags;
+};
+
+/// CUmemAllocationGranularity_flags
+enum GranularityKind : int { MinimumGranularity = 0 };
+
+/// CUmemAccessDesc, CUmemAccess_flags
+enum AccessKind : int { ReadWriteAccess = 3 };
+struct MemoryAccess {
+  MemoryLocation location;
+  AccessKind kind = ReadWriteAccess;
+};
+
 /// CUfunction_attribute
 enum FunctionAttribute : int { MaxDynamicSharedSizeBytes = 8 };
 

@@ -124,6 +124,22 @@ public:
   virtual void *nativeHandle() const = 0;
 };
 
+/// Memory in pages that show at any number of places of a range of addresses.
+class GpuMappedPages {
+public:
+  virtual ~GpuMappedPages() = default;
+  /// Of the range's first page; the others follow.
+  virtual GpuAddress address() const = 0;
+  /// From here on page `at` of the range shows `page`. Work that uses what it showed must be finished.
+  virtual Status map(int64_t at, int64_t page) = 0;
+};
+
+struct GpuMappedPagesShape {
+  int64_t pageBytes = 0;  ///< A multiple of what the device maps (2 MiB).
+  int64_t numPages = 0;   ///< Of memory.
+  int64_t rangePages = 0; ///< Of addresses; nothing shows there at first.
+};
+
 class GpuDevice;
 class GpuProducts;
 
@@ -155,6 +171,9 @@ public:
   virtual Result<GpuBuffer> allocate(int64_t bytes, std::string_view owner) = 0;
   /// Bytes free for allocate().
   virtual Result<int64_t> freeBytes() const = 0;
+  /// ResourceExhausted names `owner` and the size; Unsupported when the device cannot map, or not such pages.
+  virtual Result<std::unique_ptr<GpuMappedPages>> reserveMapped(const GpuMappedPagesShape &shape,
+                                                                std::string_view owner) = 0;
   /// PTX text or a cubin. CorruptData names `name` and what the loader says.
   virtual Result<std::unique_ptr<GpuModule>> loadModule(std::span<const std::byte> image, const std::string &name) = 0;
   virtual Result<std::unique_ptr<GpuStream>> createStream() = 0;

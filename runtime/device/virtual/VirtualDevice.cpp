@@ -1,6 +1,7 @@
 //===- VirtualDevice.cpp - a GPU in software ---------------------------------===//
 
 #include "runtime/device/virtual/VirtualDevice.h"
+#include "runtime/device/virtual/VirtualMappedPages.h"
 #include "runtime/device/virtual/VirtualModule.h"
 #include "runtime/device/virtual/VirtualStream.h"
 
@@ -67,6 +68,11 @@ VirtualDevice::~VirtualDevice() = default;
 Result<runtime::GpuBuffer> VirtualDevice::allocate(int64_t bytes, std::string_view owner) {
   FUSEC_ASSIGN_OR_RETURN(uint64_t at, memory->allocate(bytes, owner));
   return runtime::GpuBuffer(*this, at, bytes);
+}
+
+Result<std::unique_ptr<runtime::GpuMappedPages>> VirtualDevice::reserveMapped(const runtime::GpuMappedPagesShape &shape,
+                                                                              std::string_view owner) {
+  return VirtualMappedPages::create(*memory, shape, owner);
 }
 
 Result<std::unique_ptr<runtime::GpuModule>> VirtualDevice::loadModule(std::span<const std::byte> image,

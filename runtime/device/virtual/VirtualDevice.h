@@ -29,7 +29,7 @@ struct VirtualOptions {
   std::string target = "sm_80"; ///< "sm_90a" also loads PTX for sm_90a.
   bool checked = true;
   bool allowUninitialised = false; ///< Checked mode lets kernels read bytes nobody wrote (padded loads).
-  uint64_t seed = 0; ///< 0: warps run in order; else order and turns are random by this seed.
+  uint64_t seed = 0;               ///< 0: warps run in order; else order and turns are random by this seed.
   AsyncPolicy asyncPolicy = AsyncPolicy::Late;
   int threads = 1;       ///< Host threads for the blocks of an unchecked launch.
   bool deferred = false; ///< Work waits for synchronize(): finds host code that forgets it.
@@ -63,6 +63,8 @@ public:
   const runtime::GpuInfo &info() const override { return deviceInfo; }
   Result<runtime::GpuBuffer> allocate(int64_t bytes, std::string_view owner) override;
   Result<int64_t> freeBytes() const override { return memory->freeBytes(); }
+  Result<std::unique_ptr<runtime::GpuMappedPages>> reserveMapped(const runtime::GpuMappedPagesShape &shape,
+                                                                 std::string_view owner) override;
   Result<std::unique_ptr<runtime::GpuModule>> loadModule(std::span<const std::byte> image,
                                                          const std::string &name) override;
   Result<std::unique_ptr<runtime::GpuStream>> createStream() override;

@@ -53,15 +53,25 @@ Status GpuExecutor::load() {
   // Kernels first: what they take is then no longer free.
   FUSEC_ASSIGN_OR_RETURN(kernels, GpuKernels::load(*device, artifact, choice));
   openProducts();
-  FUSEC_ASSIGN_OR_RETURN(gpuMemory, GpuMemory::reserve(*device, artifact, shape.maxima(), options.numPages));
+  FUSEC_RETURN_IF_ERROR(reserveMemory());
   FUSEC_ASSIGN_OR_RETURN(stream, device->createStream());
-  FUSEC_ASSIGN_OR_RETURN(block, StepBlock::create(*device, gpuMemory->stepLayout(), gpuMemory->stepAddress(),
-                                                  idsToChooseFrom(manifest, options)));
   plan = GpuLaunchPlan::bind(manifest, *kernels, gpuMemory->addresses(manifest), block->sizes());
   FUSEC_ASSIGN_OR_RETURN(logits, findOutput(OutputKind::Logits));
   FUSEC_ASSIGN_OR_RETURN(choices, findOutput(OutputKind::Choices));
   (void)takeProfile();
   return gpuMemory->fill(*stream, artifact, options.progress);
+}
+
+Status GpuExecutor::reserveMemory() {
+  const SymbolValues maxima = shape.maxima();
+  if (artifact.manifest.kv.layout == KvLayout::Contiguous)
+    ranges.emplace(options.numPages, maxima[Symbol::Sequences], maxima[Symbol::Blocks]);
+  FUSEC_ASSIGN_OR_RETURN(
+      gpuMemory, GpuMemory::reserve(*device, artifact, maxima, options.numPages, ranges ? ranges->virtualPages() : 0));
+  const auto sinkRange = ranges ? std::optional(ranges->sinkRange()) : std::nullopt;
+  FUSEC_ASSIGN_OR_RETURN(block, StepBlock::create(*device, gpuMemory->stepLayout(), gpuMemory->stepAddress(),
+                                                  idsToChooseFrom(artifact.manifest, options), sinkRange));
+  return {};
 }
 
 void GpuExecutor::openProducts() {
@@ -91,7 +101,13 @@ Status GpuExecutor::launch(const StepInput &input) {
   FUSEC_RETURN_IF_ERROR(shape.check(input));
   if (!input.sampling.empty() && !samplesOnDevice())
     return internalError("step: the artifact has no kernel that chooses tokens");
-  FUSEC_RETURN_IF_ERROR(launchStep(input, shape.symbolsOf(input)));
+  StepInput placed = input;
+  if (ranges) { // The stream is idle: the step before was waited for, and copies use no range.
+    FUSEC_RETURN_IF_ERROR(ranges->place(input.sequenceIds, input.blockTable, input.blockStride,
+                                        [&](int64_t at, BlockId page) { return gpuMemory->map(at, page); }));
+    placed.blockTable = ranges->table();
+  }
+  FUSEC_RETURN_IF_ERROR(launchStep(placed, shape.symbolsOf(input)));
   const UnderWay step{input.outputRows.size(), !input.sampling.empty()};
   const Fetched &output = step.chooses ? choices : logits;
   const size_t bytes = step.chooses ? step.rows * sizeof(text::TokenId) : logitsOf(step.rows) * sizeof(float);

@@ -19,6 +19,7 @@
 #include "runtime/exec/gpu/GpuMemory.h"
 #include "runtime/exec/gpu/GraphCache.h"
 #include "runtime/exec/gpu/StepBlock.h"
+#include "runtime/kv/SequenceRanges.h"
 
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,7 @@ public:
 private:
   GpuExecutor(const Artifact &artifact, std::unique_ptr<GpuDevice> device, const GpuExecutorOptions &options);
   Status load();
+  Status reserveMemory();
   /// An output on the device, and pinned memory to fetch it to.
   struct Fetched {
     GpuAddress at = 0; ///< 0: the plan does not have it.
@@ -90,6 +92,7 @@ private:
   std::optional<GpuKernels> kernels;
   std::unique_ptr<GpuProducts> products; ///< Null: kernels multiply.
   std::optional<GpuMemory> gpuMemory;
+  std::optional<SequenceRanges> ranges; ///< Contiguous layout.
   std::unique_ptr<GpuStream> stream;
   std::optional<StepBlock> block;
   GpuLaunchPlan plan;

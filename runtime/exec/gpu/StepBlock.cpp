@@ -44,10 +44,10 @@ StepBlockLayout::StepBlockLayout(const SymbolValues &maxima, int64_t queryTile, 
 }
 
 Result<StepBlock> StepBlock::create(GpuDevice &device, const StepBlockLayout &layout, GpuAddress at,
-                                    int64_t sampleableIds) {
+                                    int64_t sampleableIds, std::optional<int64_t> sinkRange) {
   FUSEC_ASSIGN_OR_RETURN(std::span<std::byte> staging, device.allocatePinned(layout.bytes, "step inputs"));
   std::fill(staging.begin(), staging.end(), std::byte{0});
-  return StepBlock(layout, at, staging, sampleableIds);
+  return StepBlock(layout, at, staging, sampleableIds, sinkRange);
 }
 
 int32_t *StepBlock::part(InputKind kind) {
@@ -93,7 +93,9 @@ void StepBlock::fillTable(const StepInput &input, const SymbolValues &rows) {
   for (int64_t row = 0; row < all; ++row) {
     const std::span<const int32_t> line =
         row < real ? input.blockTable.subspan(row * given, kept) : std::span<const int32_t>();
-    copyPadded(table + row * stride, line, stride, [](int64_t) { return toIndex(sinkBlock); });
+    const int64_t first = line.empty() ? sinkRange.value_or(0) : line.front();
+    copyPadded(table + row * stride, line, stride,
+               [&](int64_t i) { return sinkRange ? static_cast<int32_t>(first + i) : toIndex(sinkBlock); });
   }
   used =
       layout.offsets[static_cast<size_t>(InputKind::BlockTable)] + all * stride * static_cast<int64_t>(sizeof(int32_t));

@@ -22,6 +22,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace fusec::runtime {
@@ -40,8 +41,10 @@ struct StepBlockLayout {
 class StepBlock {
 public:
   /// Pins host memory; `at` is device memory of layout.bytes. Ids below `sampleableIds` may be chosen.
+  /// `sinkRange`: the first virtual page of padding in the contiguous layout, whose rows count up; none: every page of
+  /// padding is the sink.
   static Result<StepBlock> create(GpuDevice &device, const StepBlockLayout &layout, GpuAddress at,
-                                  int64_t sampleableIds = 0);
+                                  int64_t sampleableIds = 0, std::optional<int64_t> sinkRange = std::nullopt);
 
   GpuAddress address(InputKind kind) const { return at + layout.offsets[static_cast<size_t>(kind)]; }
   GpuAddress sizes() const { return at; }
@@ -58,8 +61,9 @@ public:
   Status send(GpuStream &stream) const;
 
 private:
-  StepBlock(const StepBlockLayout &layout, GpuAddress at, std::span<std::byte> staging, int64_t sampleableIds)
-      : layout(layout), at(at), staging(staging), sampleableIds(sampleableIds) {}
+  StepBlock(const StepBlockLayout &layout, GpuAddress at, std::span<std::byte> staging, int64_t sampleableIds,
+            std::optional<int64_t> sinkRange)
+      : layout(layout), at(at), staging(staging), sampleableIds(sampleableIds), sinkRange(sinkRange) {}
   int32_t *part(InputKind kind);
   void fillQueryTiles(const StepInput &input, const SymbolValues &values, const SymbolValues &rows);
   void fillSampling(std::span<const RowSampling> rows);
@@ -69,6 +73,7 @@ private:
   GpuAddress at;
   std::span<std::byte> staging; ///< Pinned; the device's.
   int64_t sampleableIds;
+  std::optional<int64_t> sinkRange;
   int64_t used = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include "runtime/device/cuda/CudaTypes.h"
 #include "runtime/device/gpu/GpuDevice.h"
+#include "runtime/device/virtual/memory/MappedMemory.h"
 
 #include <atomic>
 #include <map>
@@ -28,9 +29,19 @@ struct Counted {
   Counted &operator=(const Counted &) = delete;
 };
 
+/// Shows its memory once access is allowed.
+struct FakeMapping {
+  size_t bytes = 0;
+  MemoryHandle handle = 0;
+};
+
 struct ContextHandle {
   std::unique_ptr<GpuDevice> device;
   std::map<DevicePtr, GpuBuffer> memory;
+  std::map<MemoryHandle, std::unique_ptr<virtualgpu::MappedMemory>> handles;
+  std::map<DevicePtr, size_t> ranges;
+  std::map<DevicePtr, FakeMapping> mappings;
+  MemoryHandle lastHandle = 0;
   std::mutex mutex;
 };
 

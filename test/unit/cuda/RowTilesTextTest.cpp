@@ -22,7 +22,8 @@ using ::fusec::test::readFixture;
 namespace {
 
 Result<CudaKernelText> emitFor(std::string_view targetName, int64_t sharedBytes = 0,
-                               const std::string &text = readFixture("texts/attention_tile.mlir")) {
+                               const std::string &text = readFixture("texts/attention_tile.mlir"),
+                               KvLayout kvLayout = KvLayout::Paged) {
   FUSEC_ASSIGN_OR_RETURN(const CudaTarget *target, cudaTargetByName(targetName));
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
@@ -33,6 +34,7 @@ Result<CudaKernelText> emitFor(std::string_view targetName, int64_t sharedBytes 
   CudaEmitOptions options;
   options.symbols = {"T", "S", "B", "R", "C", "W"};
   options.pageStride = 1474560;
+  options.kvLayout = kvLayout;
   options.hasWarpgroupProducts = target->has(CudaFeature::Wgmma);
   options.sharedBytesPerBlock = sharedBytes ? sharedBytes : target->sharedPerBlock;
   options.bufferNames = {"query_tiles", "positions", "", "", "", "sequences", "", "block_table", "", "", ""};
@@ -110,6 +112,20 @@ TEST(RowTilesGuide, TargetsDifferInTheProduct) {
   for (size_t i = 0; i < a.size(); ++i)
     different += a[i] != b[i];
   EXPECT_EQ(different, 3); // the header's name and two products
+}
+
+/// In the contiguous layout the table is read once, before the loop, and pages are counted from there.
+TEST(RowTilesGuide, ContiguousPagesAreCounted) {
+  const std::string fixture = readFixture("texts/attention_tile.mlir");
+  Result<CudaKernelText> kernel = emitFor("sm_80", 0, fixture, KvLayout::Contiguous);
+  ASSERT_TRUE(kernel) << kernel.status().message();
+  const std::string &text = kernel->text;
+  const size_t first = text.find("const int firstPage = blockTable["), page = text.find("page(keys, firstPage + ");
+  ASSERT_NE(first, text.npos);
+  ASSERT_NE(page, text.npos);
+  EXPECT_LT(first, page);
+  EXPECT_NE(text.find("page(values, firstPage + "), text.npos);
+  EXPECT_EQ(text.find("blockTable[", first + 40), text.npos) << "read once";
 }
 
 /// Stages give way to what a target has; what does not fit at all is said with both numbers.

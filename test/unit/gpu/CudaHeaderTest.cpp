@@ -36,6 +36,14 @@ FUSEC_SAME_FIELD(cuda::KernelNodeParams, blockZ, CUDA_KERNEL_NODE_PARAMS_v2, blo
 FUSEC_SAME_FIELD(cuda::KernelNodeParams, sharedBytes, CUDA_KERNEL_NODE_PARAMS_v2, sharedMemBytes);
 FUSEC_SAME_FIELD(cuda::KernelNodeParams, parameters, CUDA_KERNEL_NODE_PARAMS_v2, kernelParams);
 FUSEC_SAME_FIELD(cuda::KernelNodeParams, extra, CUDA_KERNEL_NODE_PARAMS_v2, extra);
+static_assert(sizeof(cuda::MemoryProperties) == sizeof(CUmemAllocationProp));
+FUSEC_SAME_FIELD(cuda::MemoryProperties, kind, CUmemAllocationProp, type);
+FUSEC_SAME_FIELD(cuda::MemoryProperties, requestedHandles, CUmemAllocationProp, requestedHandleTypes);
+FUSEC_SAME_FIELD(cuda::MemoryProperties, location, CUmemAllocationProp, location);
+FUSEC_SAME_FIELD(cuda::MemoryProperties, flags, CUmemAllocationProp, allocFlags);
+FUSEC_SAME_FIELD(cuda::MemoryLocation, id, CUmemLocation, id);
+static_assert(sizeof(cuda::MemoryAccess) == sizeof(CUmemAccessDesc));
+FUSEC_SAME_FIELD(cuda::MemoryAccess, kind, CUmemAccessDesc, flags);
 
 #define FUSEC_SAME_VALUE(ours, theirs) static_assert(static_cast<int>(cuda::ours) == static_cast<int>(theirs))
 FUSEC_SAME_VALUE(Success, CUDA_SUCCESS);
@@ -58,6 +66,10 @@ FUSEC_SAME_VALUE(MultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 FUSEC_SAME_VALUE(ComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 FUSEC_SAME_VALUE(ComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 FUSEC_SAME_VALUE(MaxSharedMemoryPerBlockOptin, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+FUSEC_SAME_VALUE(DeviceLocation, CU_MEM_LOCATION_TYPE_DEVICE);
+FUSEC_SAME_VALUE(PinnedMemory, CU_MEM_ALLOCATION_TYPE_PINNED);
+FUSEC_SAME_VALUE(MinimumGranularity, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+FUSEC_SAME_VALUE(ReadWriteAccess, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 FUSEC_SAME_VALUE(MaxDynamicSharedSizeBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 FUSEC_SAME_VALUE(ErrorLogBuffer, CU_JIT_ERROR_LOG_BUFFER);
 FUSEC_SAME_VALUE(ErrorLogBufferSize, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);

@@ -74,6 +74,10 @@ public:
   Result<int64_t> freeBytes() const override {
     return faults.freeBytes ? Result<int64_t>(*faults.freeBytes) : device->freeBytes();
   }
+  Result<std::unique_ptr<GpuMappedPages>> reserveMapped(const GpuMappedPagesShape &shape,
+                                                        std::string_view owner) override {
+    return device->reserveMapped(shape, owner);
+  }
   Result<std::unique_ptr<GpuModule>> loadModule(std::span<const std::byte> image, const std::string &name) override {
     return device->loadModule(image, name);
   }

@@ -101,6 +101,34 @@ TEST_P(GpuConformance, SaysWhatItIs) {
   EXPECT_GE(info.sharedBytesPerBlock, 96 << 10);
 }
 
+// Two places show one page, a third another; what kernels and copies do through one address shows at the others.
+TEST_P(GpuConformance, PagesShowWhereTheyAreMapped) {
+  constexpr int64_t pageBytes = int64_t{2} << 20;
+  auto pages = require(device->reserveMapped({pageBytes, 2, 4}, "test"));
+  ASSERT_TRUE(pages);
+  const std::pair<int64_t, int64_t> places[] = {{0, 1}, {1, 0}, {3, 1}};
+  for (auto [at, page] : places)
+    ASSERT_TRUE(pages->map(at, page).ok());
+  auto put = [&](int64_t at, uint32_t value) {
+    EXPECT_TRUE(stream->copyToDevice(pages->address() + at * pageBytes + 512, &value, 4).ok());
+    EXPECT_TRUE(stream->synchronize().ok());
+  };
+  auto get = [&](int64_t at) {
+    uint32_t value = 0;
+    EXPECT_TRUE(stream->copyToHost(&value, pages->address() + at * pageBytes + 512, 4).ok());
+    EXPECT_TRUE(stream->synchronize().ok());
+    return value;
+  };
+  put(0, 7);
+  put(1, 8);
+  EXPECT_EQ(get(3), 7u);
+  EXPECT_EQ(get(1), 8u);
+  ASSERT_TRUE(pages->map(3, 0).ok()) << "mapped anew";
+  EXPECT_EQ(get(3), 8u);
+  EXPECT_EQ(get(0), 7u);
+  EXPECT_THAT(device->reserveMapped({4096, 2, 4}, "small pages").status().message(), testing::HasSubstr("small pages"));
+}
+
 TEST_P(GpuConformance, AllocationsAreAlignedAndApart) {
   std::vector<GpuBuffer> buffers;
   for (int64_t bytes : {1, 4, 255, 256, 257, 4096, 100000})

@@ -201,7 +201,7 @@ TEST(Executor, PlansItsMemory) {
   EXPECT_EQ(plan.rows[0].name, "weights (mapped)");
   EXPECT_EQ(plan.rows[0].bytes, toyWeightsBytes);
   EXPECT_EQ(plan.rows[1].name, "kv cache (f32)");
-  EXPECT_EQ(plan.rows[1].bytes, numPages * 16 + 64);
+  EXPECT_EQ(plan.rows[1].bytes, numPages * 16);
   EXPECT_EQ(plan.rows[2].name, "activations");
   EXPECT_EQ(plan.rows[2].bytes, 64 + 64); // sums f32 [16], and slack.
   EXPECT_EQ(plan.rows[3].name, "logits");

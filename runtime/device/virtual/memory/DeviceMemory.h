@@ -37,12 +37,18 @@ struct GlobalCell {
   uint32_t writerBlock, writer, readerBlock, reader;
 };
 
+struct MappedMemory;
+
+/// Bytes of cells per byte of memory.
+inline constexpr int64_t cellFactor = sizeof(GlobalCell) / 4;
+
 class DeviceMemory {
 public:
   struct Allocation {
     uint64_t at = 0;
     int64_t bytes = 0;
     std::string owner;
+    bool isRange = false; ///< Addresses that show MappedMemory.
   };
 
   /// Reserves `bytes` (and as much shadow); host memory is taken when touched.
@@ -51,6 +57,13 @@ public:
 
   Result<uint64_t> allocate(int64_t bytes, std::string_view owner);
   void release(uint64_t at);
+
+  /// Addresses without memory, a multiple of mappingBytes; release() gives them back.
+  Result<uint64_t> reserveRange(int64_t bytes, std::string_view owner);
+  /// From here on [at, at + bytes) of a range shows `memory` from `offset` on, in place of what it showed; null:
+  /// nothing. InvalidArgument when it is not inside a range or not whole pages of mappingBytes.
+  Status show(uint64_t at, int64_t bytes, const MappedMemory *memory, int64_t offset);
+
   int64_t freeBytes() const;
   int64_t bytes() const { return size; }
 
@@ -80,6 +93,9 @@ public:
 private:
   DeviceMemory(uint8_t *base, uint8_t *shadow, GlobalCell *cells, int64_t size)
       : base(base), shadow(shadow), cells(cells), size(size) {}
+
+  Result<uint64_t> place(int64_t bytes, int64_t alignment, std::string_view owner, bool isRange);
+  Status showNothing(uint64_t at, int64_t bytes);
 
   uint8_t *base, *shadow;
   GlobalCell *cells;
