@@ -390,6 +390,7 @@ Result<Manifest> readManifest(const json &document) {
     return kvInfo.status().withContext("kv");
   manifest.kv = std::move(kvInfo).value();
   manifest.model.kvDtype = manifest.kv.dtype;
+  manifest.model.kvLayout = nameOf(manifest.kv.layout);
   FUSEC_ASSIGN_OR_RETURN(manifest.symbols, readArray<Symbol>(document, "symbols", numSymbols, readSymbol));
   FUSEC_ASSIGN_OR_RETURN(manifest.buffers, readArray<BufferInfo>(document, "buffers", maxEntries, readBuffer));
   FUSEC_ASSIGN_OR_RETURN(manifest.launches, readArray<LaunchInfo>(document, "launches", maxEntries, readLaunch));

@@ -81,6 +81,7 @@ void Api::version(const Visit &visit) {
                                   {"architecture", model.architecture},
                                   {"model_digest", model.digest},
                                   {"kv_dtype", model.kvDtype},
+                                  {"kv_layout", model.kvLayout},
                                   {"chat_template", backend.chatTemplate() != nullptr},
                                   {"context_tokens", backend.contextTokens()}})});
 }

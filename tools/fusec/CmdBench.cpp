@@ -212,6 +212,7 @@ nlohmann::json BenchCommand::report() const {
   context["context_tokens"] = options.contextTokens;
   context["chunk_tokens"] = options.chunkTokens;
   context["kv_dtype"] = model.kvDtype;
+  context["kv_layout"] = model.kvLayout;
   std::vector<std::string> missing = host.missing();
   if (model.digest.empty())
     missing.push_back("model.digest");

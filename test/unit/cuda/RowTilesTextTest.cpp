@@ -114,18 +114,17 @@ TEST(RowTilesGuide, TargetsDifferInTheProduct) {
   EXPECT_EQ(different, 3); // the header's name and two products
 }
 
-/// In the contiguous layout the table is read once, before the loop, and pages are counted from there.
+/// In the contiguous layout the first entry of a row is all that is read of the table; pages are counted from there.
 TEST(RowTilesGuide, ContiguousPagesAreCounted) {
   const std::string fixture = readFixture("texts/attention_tile.mlir");
   Result<CudaKernelText> kernel = emitFor("sm_80", 0, fixture, KvLayout::Contiguous);
   ASSERT_TRUE(kernel) << kernel.status().message();
-  const std::string &text = kernel->text;
-  const size_t first = text.find("const int firstPage = blockTable["), page = text.find("page(keys, firstPage + ");
-  ASSERT_NE(first, text.npos);
-  ASSERT_NE(page, text.npos);
-  EXPECT_LT(first, page);
-  EXPECT_NE(text.find("page(values, firstPage + "), text.npos);
-  EXPECT_EQ(text.find("blockTable[", first + 40), text.npos) << "read once";
+  const std::string lookup = "const int firstPage = block_table[clamped(sequence, S - 1) * B];\n";
+  const size_t at = kernel->text.find(lookup);
+  ASSERT_NE(at, kernel->text.npos) << kernel->text;
+  EXPECT_EQ(kernel->text.find("block_table[", at + lookup.size()), kernel->text.npos);
+  for (const char *page : {"page(keys, firstPage + smaller(", "page(values, firstPage + smaller("})
+    EXPECT_NE(kernel->text.find(page), kernel->text.npos) << page;
 }
 
 /// Stages give way to what a target has; what does not fit at all is said with both numbers.
