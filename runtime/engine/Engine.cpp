@@ -129,10 +129,7 @@ Result<std::vector<double>> Engine::logprobs(std::span<const TokenId> ids) {
 
 void Engine::reset() { state->kv->flush(); }
 
-int64_t Engine::cachedTokens() const {
-  const Ledger pool = state->kv->ledger();
-  return (pool.cached + pool.live) * pool.pageTokens;
-}
+int64_t Engine::cachedTokens() const { return state->kv->cachedTokens(); }
 
 void Engine::setProfiling(bool on) {
   state->executor->setProfiling(on);

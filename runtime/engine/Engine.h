@@ -134,7 +134,7 @@ public:
 
   /// Forgets all cached prefixes and returns their pages.
   void reset();
-  /// Tokens whose KV is in cached pages.
+  /// Tokens whose KV later prompts can find.
   int64_t cachedTokens() const;
 
   /// While on, each launch is timed (a little overhead per launch).

@@ -78,6 +78,9 @@ Status KvManager::checkHolders() const {
   for (const auto &[id, sequence] : sequences)
     for (BlockId block : sequence.table)
       ++inTables[toIndex(block)];
+  for (const auto &[id, sequence] : sequences)
+    for (BlockId block : sequence.sources)
+      ++inSteps[toIndex(block)];
   for (const Deferred &hold : deferred)
     ++inSteps[toIndex(hold.block)];
   for (int32_t i = 1; i < options.totalBlocks; ++i) {
@@ -88,6 +91,8 @@ Status KvManager::checkHolders() const {
       return mismatch(block, "unfinished steps", inSteps[i], allocator.holders(block, Holder::Step));
     if (allocator.holders(block, Holder::Tree) != tree.contains(block))
       return mismatch(block, "in the prefix tree", tree.contains(block), allocator.holders(block, Holder::Tree));
+    if (tree.contains(block) && static_cast<int64_t>(tree.run(block).size()) < options.pageTokens && inTables[i] > 0)
+      return mismatch(block, "partly filled in the prefix tree, page tables", 0, inTables[i]);
   }
   return {};
 }

@@ -1,8 +1,9 @@
 //===- KvManager.h - page tables of all sequences, shared where they may be ---===//
 //
 // Owns the answer to "which page holds position i of sequence s". Sequences
-// share the pages of cached prefixes and, after a fork, all pages; a page is
-// written only by a sequence that is its one holder (copy-on-write).
+// share the whole pages of cached prefixes and, after a fork, all pages; where a
+// cached prefix ends inside a page, they begin with a copy of it. A page is
+// written only by the one sequence that has it (copy-on-write).
 //
 //   KvManager kv({.totalBlocks = 64, .pageTokens = 64});
 //   auto [id, cached] = kv.open(scope, prompt);          // KV of `cached` tokens is there.
@@ -46,15 +47,16 @@ enum class SequenceId : uint64_t {};
 /// A step, in the order of beginStep; 0 is before the first.
 enum class StepEpoch : uint64_t {};
 
-/// Since the start; tokens of whole pages.
+/// Since the start.
 struct CacheStats {
   int64_t queries = 0;       ///< open() calls that looked for a prefix.
   int64_t queriedTokens = 0; ///< Their tokens.
   int64_t hitTokens = 0;     ///< Of these, found.
   int64_t published = 0;     ///< Pages that entered the prefix tree.
   int64_t deduplicated = 0;  ///< Pages given back because the tree had their run already.
-  int64_t evicted = 0;       ///< Pages that left the tree.
-  int64_t copied = 0;        ///< Copies on write.
+  int64_t extended = 0;      ///< Pages that left the tree because a longer run took their place.
+  int64_t evicted = 0;       ///< Pages that left the tree for want of room.
+  int64_t copied = 0;        ///< Copies on write, of forks and of cached pages that are shared in part.
 };
 
 class KvManager {
@@ -68,23 +70,25 @@ public:
 
   /// What open() would find. Changes nothing.
   struct Match {
-    int64_t tokens = 0;     ///< Whole pages, at most one token less than asked for.
-    int32_t idleBlocks = 0; ///< Pages of these that are evictable now: opening makes them live.
+    int64_t tokens = 0;      ///< At most one token less than asked for.
+    int32_t idleBlocks = 0;  ///< Whole pages of these that are evictable now: opening makes them live.
+    int32_t idleSources = 0; ///< The same for a page that is copied: it is held only until the copy is made.
   };
   Match match(CacheScope scope, std::span<const TokenId> tokens) const;
   int64_t cachedPrefix(CacheScope scope, std::span<const TokenId> tokens) const { return match(scope, tokens).tokens; }
 
-  /// A new sequence that shares the cached pages of its prefix: the KV of its first `cached` tokens is there. The last
-  /// token is never among them: it has to be computed to continue. Without `usePrefix` the sequence neither uses nor
-  /// feeds the prefix tree.
+  /// A new sequence that shares the cached pages of its prefix: the KV of its first `cached` tokens is there, once the
+  /// copies that wait are done. The last token is never among them: it has to be computed to continue. A prefix that
+  /// ends inside a cached page takes one page, if one is available, for a copy of it. Without `usePrefix` the sequence
+  /// neither uses nor feeds the prefix tree.
   struct Opened {
     SequenceId id{};
     int64_t cached = 0;
   };
   Opened open(CacheScope scope, std::span<const TokenId> tokens, bool usePrefix = true);
 
-  /// Moves on to pages that others have published since: `tokens` are all tokens of the sequence, computed or not.
-  /// Returns the new length. Does nothing when pages beyond the length are reserved already.
+  /// Moves on to what others have published since, as open() does: `tokens` are all tokens of the sequence, computed or
+  /// not. Returns the new length. Does nothing when pages beyond the length are reserved already.
   int64_t extendFromCache(SequenceId id, std::span<const TokenId> tokens);
 
   /// Makes positions [length, tokens) writable: takes pages, evicts idle cached ones for it, replaces a shared last
@@ -93,21 +97,25 @@ public:
   /// Pages that reserve() would take.
   int32_t blocksToReserve(SequenceId id, int64_t tokens) const;
 
-  /// The KV of these tokens, which follow the sequence's, is computed. Room must have been reserved. Whole pages enter
-  /// the prefix tree; where the tree has the same run already, its page replaces the sequence's.
+  /// The KV of these tokens, which follow the sequence's, is computed. Room must have been reserved, and the copies
+  /// that waited before be done. Whole pages enter the prefix tree; where the tree has the same run already, its page
+  /// replaces the sequence's.
   void append(SequenceId id, std::span<const TokenId> tokens);
 
-  /// A second sequence with the same tokens, on the same pages. No unfinished step may name the first one, and what
-  /// it had reserved must be reserved again before it is written.
+  /// A second sequence with the same tokens, on the same pages. No unfinished step may name the first one or copy for
+  /// it, and what it had reserved must be reserved again before it is written.
   SequenceId fork(SequenceId id);
 
-  /// Copies that reserve() made necessary since the last call; to be done, in this order, before the next step.
+  /// Copies that became necessary since the last call; to be done, in this order, before the step that begins next.
+  /// Their sources stay as they are until it is finished.
   std::vector<PageCopy> takeCopies();
+  /// What takeCopies() would return.
+  std::span<const PageCopy> waitingCopies() const { return copies; }
   /// The step that these copies were taken for failed: they come first among the next ones. Of several steps, the
   /// copies of the earlier one are returned first, and all before the steps are finished.
   void returnCopies(std::span<const PageCopy> undone);
 
-  /// Gives the pages back. Those in the prefix tree stay cached.
+  /// Gives the pages back. Those in the prefix tree stay cached; the partly filled last one enters it.
   void close(SequenceId id);
 
   /// The page table; covers what is reserved. Valid until the sequence changes.
@@ -117,14 +125,21 @@ public:
   bool isOpen(SequenceId id) const { return sequences.contains(id); }
   size_t numSequences() const { return sequences.size(); }
 
-  /// A step that names the pages these sequences have now. O(number of sequences).
+  /// A step that names the pages these sequences have now, and makes the copies taken before. O(open sequences).
   StepEpoch beginStep(std::span<const SequenceId> named);
   void finishStep(StepEpoch epoch);
 
   /// Drops all idle cached pages.
   void flush();
 
+  /// Tokens whose KV can be found, by all scopes together.
+  int64_t cachedTokens() const { return tree.heldTokens(); }
+  /// What can be found in a scope, as tokens from the start: for tests and pictures. O(all tokens).
+  std::vector<std::vector<TokenId>> cachedPaths(CacheScope scope) const { return tree.paths(scope); }
+
   int64_t pageTokens() const { return options.pageTokens; }
+  /// Of a page that is shared in part: fewer tokens are computed rather than copied.
+  int64_t leastCopied() const;
   int32_t totalBlocks() const { return options.totalBlocks; }
   int64_t blocksFor(int64_t tokens) const { return (tokens + options.pageTokens - 1) / options.pageTokens; }
   /// Free or evictable.
@@ -144,8 +159,18 @@ private:
     bool usesTree = false;
     int64_t length = 0;
     std::vector<BlockId> table;
-    std::vector<TokenId> tail; ///< Tokens of the partly filled last page, until it can be published.
-    StepEpoch lastStep{};      ///< The last one that names it.
+    std::vector<TokenId> tail;    ///< Tokens of the partly filled last page, until it can be published.
+    std::vector<BlockId> sources; ///< Of copies that may not be done yet; held like what a step reads.
+    StepEpoch lastStep{};         ///< The last one that names it, or copies for it.
+  };
+  /// The part of a page that continues a prefix.
+  struct Part {
+    BlockId source{};
+    int64_t tokens = 0;
+  };
+  struct Found {
+    int64_t whole = 0; ///< Tokens in whole pages, with those before.
+    Part part;         ///< Of the next page.
   };
   /// A hold that ends with a step.
   struct Deferred {
@@ -155,14 +180,22 @@ private:
 
   Sequence &at(SequenceId id);
   const Sequence &at(SequenceId id) const;
-  int64_t walk(CacheScope scope, std::span<const TokenId> tokens, int64_t from, BlockId parent,
-               const std::function<void(BlockId)> &onPage) const;
+  Found walk(CacheScope scope, std::span<const TokenId> tokens, int64_t from, BlockId parent,
+             const std::function<void(BlockId)> &onPage) const;
+  bool isCached(BlockId block) const { return allocator.pageClass(block) == PageClass::Cached; }
+  BlockId parentOf(const Sequence &sequence, int64_t index) const;
   bool mustCopy(const Sequence &sequence, int64_t tokens) const;
   BlockId take();
   void hold(BlockId block, Holder holder);
   void drop(BlockId block, Holder holder);
   void giveUp(const Sequence &sequence, BlockId block);
+  bool waitsForCopy(BlockId block) const;
+  void queueCopy(Sequence &sequence, BlockId from, BlockId to);
+  void dropSources(Sequence &sequence);
+  void copyPart(Sequence &sequence, std::span<const TokenId> tokens, const Part &part);
   void publish(Sequence &sequence, std::span<const TokenId> run);
+  void publishTail(Sequence &sequence);
+  void insert(CacheScope scope, BlockId parent, std::span<const TokenId> run, BlockId page);
   bool isFinished(StepEpoch epoch) const;
   void countTokens(Ledger &ledger) const;
   Status checkHolders() const;

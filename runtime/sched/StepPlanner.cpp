@@ -190,7 +190,8 @@ bool StepPlanner::tryStart(Candidate &candidate, int64_t most, bool whole) {
   candidate.blocked = spare - needed < headroom();
   if (candidate.blocked)
     return false;
-  spare -= static_cast<int32_t>(needed);
+  // A page that is copied comes back after the step: for want of it a chunk is cut, but no start is refused.
+  spare -= static_cast<int32_t>(needed) + match.idleSources;
   state.start(entry);
   --state.batchPlaces;
   return true;

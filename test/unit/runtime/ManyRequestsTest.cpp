@@ -278,14 +278,14 @@ TEST(ManyRequests, TenantsShareNothing) {
   auto engine = openToy(files);
   Request request = greedyRequest({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, 1);
   EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 0);
-  EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 8);
+  EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 10);
   request.tenant = "a";
   EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 0);
-  EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 8);
+  EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 10);
   request.skipPrefixCache = true;
   EXPECT_EQ(run(*engine, request).explanation.cachedTokens, 0);
   const EngineStats stats = engine->stats();
-  EXPECT_EQ(stats.counters[Counter::CachedPromptTokens], 16);
+  EXPECT_EQ(stats.counters[Counter::CachedPromptTokens], 20);
   EXPECT_EQ(stats.counters[Counter::PromptTokens], 55);
   EXPECT_EQ(stats.counters[Counter::GenerationTokens], 5);
   EXPECT_EQ(stats.finished[static_cast<size_t>(FinishReason::Length)], 5);

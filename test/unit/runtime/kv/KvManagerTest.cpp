@@ -41,21 +41,107 @@ TEST_F(KvTest, AtLeastTheLastTokenOfACachedPromptIsComputed) {
     for (int time = 0; time < 3; ++time) {
       std::vector<TokenId> tokens = prompt(length);
       int64_t cached = kv.cachedPrefix(scope, tokens);
-      EXPECT_EQ(cached, time == 0 ? 0 : (length - 1) / P * P) << length;
-      EXPECT_LE(cached, length - 1);
+      EXPECT_EQ(cached, time == 0 ? 0 : length - 1) << length;
       runAndClose(scope, tokens);
     }
   }
 }
 
-TEST_F(KvTest, SharesExactlyTheWholePagesOfACommonPrefix) {
-  std::vector<TokenId> first = prompt(3 * P);
+TEST_F(KvTest, SharesACommonPrefixToTheToken) {
+  std::vector<TokenId> first = prompt(2 * P + 3);
   runAndClose(scope, first);
-  for (auto [common, cached] : {std::pair(P, P), {P + 1, P}, {P + P / 2, P}, {2 * P, 2 * P}, {P - 1, int64_t(0)}}) {
-    std::vector<TokenId> tokens = first;
+  for (int64_t common = 0; common < 2 * P + 3; ++common) {
+    std::vector<TokenId> tokens = prompt(3 * P);
     tokens[common] = 1;
-    EXPECT_EQ(kv.cachedPrefix(scope, tokens), cached) << common;
+    EXPECT_EQ(kv.cachedPrefix(scope, tokens), common);
   }
+  EXPECT_EQ(kv.cachedPrefix(scope, prompt(3 * P)), 2 * P + 3) << "with the partly filled page";
+}
+
+// A chat's second turn computes nothing of the first.
+TEST_F(KvTest, AClosedSequenceLeavesItsPartlyFilledPage) {
+  std::vector<TokenId> turn = prompt(P + 2);
+  runAndClose(scope, turn);
+  EXPECT_EQ(kv.ledger().cached, 2);
+  EXPECT_EQ(kv.cachedTokens(), P + 2);
+  turn = prompt(P + 3);
+  auto [id, cached] = kv.open(scope, turn);
+  EXPECT_EQ(cached, P + 2);
+  std::vector<PageCopy> copies = kv.takeCopies();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].to, kv.blocks(id)[1]);
+  ASSERT_TRUE(kv.reserve(id, P + 3).ok());
+  EXPECT_TRUE(kv.takeCopies().empty()) << "the page is its own";
+  kv.append(id, std::span(turn).subspan(cached));
+  kv.close(id);
+  EXPECT_EQ(kv.ledger().cached, 2) << "the longer run has taken the place of the shorter one";
+  EXPECT_EQ(kv.stats().extended, 1);
+  runAndClose(scope, turn);
+  EXPECT_EQ(kv.ledger().cached, 2) << "nothing new";
+}
+
+TEST_F(KvTest, APageStaysAsItIsUntilItIsCopied) {
+  runAndClose(scope, prompt(2));
+  auto [id, cached] = kv.open(scope, prompt(3));
+  ASSERT_EQ(cached, 2);
+  SequenceId other = kv.open(tenant, prompt(1, 7)).id;
+  EXPECT_EQ(kv.availableBlocks(), 14) << "neither the copy nor what is copied";
+  ASSERT_TRUE(kv.reserve(other, 14 * P).ok());
+  std::vector<PageCopy> copies = kv.takeCopies();
+  ASSERT_EQ(copies.size(), 1u);
+  StepEpoch step = kv.beginStep({});
+  kv.close(id);
+  kv.close(other);
+  EXPECT_EQ(kv.ledger().parked, 2);
+  EXPECT_EQ(kv.map()[toIndex(copies[0].from)], PageClass::Parked) << "the step copies it";
+  kv.finishStep(step);
+  EXPECT_EQ(kv.ledger().parked, 0);
+  EXPECT_EQ(kv.ledger().cached, 1);
+}
+
+TEST_F(KvTest, ACopyOfAFailedStepIsMadeWithTheNextFromTheSamePage) {
+  runAndClose(scope, prompt(2));
+  SequenceId id = kv.open(scope, prompt(3)).id;
+  std::vector<PageCopy> copies = kv.takeCopies();
+  StepEpoch failed = kv.beginStep({&id, 1});
+  kv.returnCopies(copies);
+  kv.finishStep(failed);
+  EXPECT_EQ(kv.map()[toIndex(copies[0].from)], PageClass::Parked);
+  EXPECT_EQ(kv.takeCopies(), copies);
+}
+
+// Otherwise a prompt could wait for ever for the page that it is copied from.
+TEST_F(KvTest, WithoutAPageForTheCopyOnlyWholePagesAreShared) {
+  runAndClose(scope, prompt(P + 2));
+  SequenceId other = kv.open(tenant, prompt(1, 7)).id;
+  ASSERT_TRUE(kv.reserve(other, 14 * P).ok());
+  EXPECT_EQ(kv.cachedPrefix(scope, prompt(P + 3)), P);
+  SequenceId id = kv.open(scope, prompt(P + 3)).id;
+  EXPECT_EQ(kv.length(id), P);
+  EXPECT_TRUE(kv.reserve(id, P + 3).ok()) << "on the page that was not copied";
+}
+
+TEST_F(KvTest, AForkedTailIsLeftByTheLastThatHasIt) {
+  SequenceId parent = run(scope, prompt(P + 2)), child = kv.fork(parent);
+  kv.close(parent);
+  EXPECT_EQ(kv.cachedTokens(), P) << "the child goes on in the page";
+  ASSERT_TRUE(kv.reserve(child, P + 3).ok());
+  EXPECT_TRUE(kv.takeCopies().empty());
+  kv.append(child, prompt(1, 7));
+  kv.close(child);
+  EXPECT_EQ(kv.cachedTokens(), P + 3);
+}
+
+TEST(KvManager, CopiesNoPageForAFewTokens) {
+  KvManager kv({.totalBlocks = 20, .pageTokens = 64});
+  EXPECT_EQ(kv.leastCopied(), 4);
+  SequenceId id = kv.open(scope, prompt(70)).id;
+  ASSERT_TRUE(kv.reserve(id, 70).ok());
+  kv.append(id, prompt(70));
+  kv.close(id);
+  EXPECT_EQ(kv.cachedPrefix(scope, prompt(68)), 64) << "3 tokens of the next page";
+  EXPECT_EQ(kv.cachedPrefix(scope, prompt(69)), 64 + 4);
+  EXPECT_EQ(kv.cachedPrefix(scope, prompt(100)), 64 + 6);
 }
 
 TEST_F(KvTest, ScopesNeverShare) {
@@ -91,7 +177,7 @@ TEST_F(KvTest, MovesOnToPagesThatOthersPublish) {
   auto [late, cached] = kv.open(scope, tokens);
   EXPECT_EQ(cached, 0);
   SequenceId early = run(scope, tokens);
-  EXPECT_EQ(kv.extendFromCache(late, tokens), 3 * P) << "the last token is left";
+  EXPECT_EQ(kv.extendFromCache(late, tokens), 4 * P - 1) << "the last token is left";
   EXPECT_EQ(kv.blocks(late)[2], kv.blocks(early)[2]);
 }
 

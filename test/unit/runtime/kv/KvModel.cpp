@@ -7,7 +7,8 @@
 namespace fusec::runtime::test {
 
 KvModel::KvModel(KvManager::Options options, uint32_t seed)
-    : kv(options), random(seed), device(options.totalBlocks, std::vector<uint64_t>(options.pageTokens, 0)) {}
+    : kv(options), random(seed), usesCache(options.prefixCache),
+      device(options.totalBlocks, std::vector<uint64_t>(options.pageTokens, 0)) {}
 
 SequenceId KvModel::pickSequence() {
   auto entry = known.begin();
@@ -24,25 +25,82 @@ std::vector<TokenId> KvModel::someTokens(int most) {
   return tokens;
 }
 
-std::string KvModel::open() {
+/// Often like another one up to some token.
+std::vector<TokenId> KvModel::somePrompt() {
   std::vector<TokenId> prompt = someTokens(static_cast<int>(kv.pageTokens()) * 5);
+  std::vector<TokenId> other;
   if (!known.empty() && pick(3) == 0)
-    prompt = known[pickSequence()].tokens;
-  if (prompt.empty())
-    prompt = {0};
-  Known fresh{CacheScope{static_cast<uint64_t>(pick(5) == 0)}, pick(8) != 0, {}, 0};
-  int64_t promised = kv.cachedPrefix(fresh.scope, prompt);
+    other = known[pickSequence()].tokens;
+  else if (!kept.empty() && pick(2) == 0)
+    other = kept[pick(static_cast<int>(kept.size()))].second;
+  if (other.empty())
+    return prompt;
+  if (pick(2) == 0) {
+    other.resize(pick(static_cast<int>(other.size())));
+    other.insert(other.end(), prompt.begin(), prompt.end());
+  }
+  return other;
+}
+
+static int64_t commonTokens(const std::vector<TokenId> &a, const std::vector<TokenId> &b) {
+  int64_t count = 0;
+  while (count < static_cast<int64_t>(std::min(a.size(), b.size())) && a[count] == b[count])
+    ++count;
+  return count;
+}
+
+/// The longest common prefix with anything cached, less what is not worth a copy.
+int64_t KvModel::naivePrefix(CacheScope scope, const std::vector<TokenId> &tokens) const {
+  int64_t longest = 0;
+  for (const std::vector<TokenId> &path : kv.cachedPaths(scope))
+    longest = std::max(longest, commonTokens(path, tokens));
+  longest = std::min(longest, static_cast<int64_t>(tokens.size()) - 1);
+  int64_t part = longest % kv.pageTokens();
+  return part < kv.leastCopied() ? longest - part : longest;
+}
+
+/// The same with all that was computed: whole pages of those that run, everything of those that ended.
+int64_t KvModel::keptPrefix(CacheScope scope, const std::vector<TokenId> &tokens) const {
+  int64_t longest = 0, page = kv.pageTokens();
+  for (const auto &[other, path] : kept)
+    if (other == scope)
+      longest = std::max(longest, commonTokens(path, tokens));
+  for (const auto &[id, sequence] : known)
+    if (sequence.usePrefix && sequence.scope == scope)
+      longest = std::max(longest, std::min(sequence.computed / page * page, commonTokens(sequence.tokens, tokens)));
+  longest = std::min(longest, static_cast<int64_t>(tokens.size()) - 1);
+  return longest % page < kv.leastCopied() ? longest - longest % page : longest;
+}
+
+std::string KvModel::verifyLookup(CacheScope scope, const std::vector<TokenId> &tokens, int64_t naive,
+                                  int64_t found) const {
+  int64_t page = kv.pageTokens();
+  // Without a page besides the one to be copied, only whole ones are found.
+  bool noPage = kv.availableBlocks() <= 1 && found == naive / page * page;
+  if (found != naive && !noPage)
+    return "found " + std::to_string(found) + " tokens of a prefix, expected " + std::to_string(naive);
+  int64_t least = keptPrefix(scope, tokens);
+  if (kv.stats().evicted == evictedBefore && naive < least)
+    return std::to_string(least) + " tokens were computed, " + std::to_string(naive) + " are cached";
+  return {};
+}
+
+std::string KvModel::open() {
+  std::vector<TokenId> prompt = somePrompt();
+  Known fresh{CacheScope{static_cast<uint64_t>(pick(5) == 0)}, pick(8) != 0, {}, 0, 0};
+  int64_t promised = kv.cachedPrefix(fresh.scope, prompt), naive = naivePrefix(fresh.scope, prompt);
   KvManager::Opened opened = kv.open(fresh.scope, prompt, fresh.usePrefix);
   if (fresh.usePrefix && opened.cached != promised)
     return "open found another prefix than cachedPrefix";
-  if (opened.cached >= static_cast<int64_t>(prompt.size()) || opened.cached % kv.pageTokens() != 0)
-    return "a prefix is whole pages and leaves a token";
+  if (opened.cached >= static_cast<int64_t>(prompt.size()))
+    return "no token is left to compute";
   if (!fresh.usePrefix && opened.cached != 0)
     return "no prefix was asked for";
   fresh.tokens.assign(prompt.begin(), prompt.begin() + opened.cached);
-  fresh.computed = opened.cached;
+  fresh.computed = fresh.inherited = opened.cached;
   known[opened.id] = fresh;
-  return {};
+  partHits += opened.cached % kv.pageTokens() != 0;
+  return fresh.usePrefix && usesCache ? verifyLookup(fresh.scope, prompt, naive, opened.cached) : "";
 }
 
 /// Reserves and writes a few tokens; a sequence may be in several steps at once.
@@ -88,6 +146,9 @@ std::string KvModel::startStep() {
     step.named.insert(kv.blocks(id).begin(), kv.blocks(id).end());
   }
   step.copies = kv.takeCopies();
+  for (PageCopy copy : step.copies)
+    step.named.insert({copy.from, copy.to});
+  noteSources(step.copies);
   step.epoch = kv.beginStep(named);
   running.push_back(std::move(step));
   return {};
@@ -108,6 +169,7 @@ std::string KvModel::finishStep() {
       continue; // Closed meanwhile.
     kv.append(id, tokens);
     known[id].computed += static_cast<int64_t>(tokens.size());
+    known[id].sources.clear();
   }
   return {};
 }
@@ -116,13 +178,19 @@ void KvModel::fork() {
   if (known.empty() || known.size() > 12)
     return;
   SequenceId parent = pickSequence();
-  for (const Step &step : running)
+  std::span<const BlockId> table = kv.blocks(parent);
+  for (const Step &step : running) { // Must not be in an unfinished step, nor a copy for it.
     for (const auto &[id, tokens] : step.appended)
       if (id == parent)
-        return; // Must not be in an unfinished step.
+        return;
+    for (PageCopy copy : step.copies)
+      if (std::find(table.begin(), table.end(), copy.to) != table.end())
+        return;
+  }
   SequenceId child = kv.fork(parent);
   Known copy = known[parent];
   copy.tokens.resize(copy.computed);
+  copy.inherited = copy.computed;
   known[child] = std::move(copy);
 }
 
@@ -137,21 +205,67 @@ std::string KvModel::extend() {
   std::vector<TokenId> wanted = sequence.tokens;
   for (int64_t i = 0; i <= 2 * kv.pageTokens(); ++i)
     wanted.push_back(0);
-  int64_t length = kv.extendFromCache(id, wanted);
+  bool looksUp = usesCache && sequence.usePrefix && sequence.computed % kv.pageTokens() == 0 &&
+                 static_cast<int64_t>(kv.blocks(id).size()) == kv.blocksFor(sequence.computed);
+  int64_t naive = naivePrefix(sequence.scope, wanted), length = kv.extendFromCache(id, wanted);
   if (length < sequence.computed)
     return "a sequence became shorter";
+  std::string wrong = looksUp ? verifyLookup(sequence.scope, wanted, naive, length) : "";
+  if (length > sequence.computed) {
+    sequence.inherited = length;
+    sequence.sources.clear();
+  }
   wanted.resize(length);
   sequence.tokens = std::move(wanted);
   sequence.computed = length;
-  return {};
+  return wrong;
 }
 
+/// All that a sequence has computed must be found from now on, but for a last page that another one goes on with, or of
+/// which it has computed nothing.
 void KvModel::close() {
   if (known.empty())
     return;
+  noteSources(copiesToDo());
   SequenceId id = pickSequence();
+  const Known &sequence = known[id];
+  int64_t page = kv.pageTokens(), length = sequence.computed;
+  bool leavesPart = length % page >= kv.leastCopied() && length > sequence.inherited && sequence.sources.empty();
+  for (const auto &[other, unused] : known)
+    if (leavesPart && other != id)
+      for (BlockId block : kv.blocks(other))
+        leavesPart &= block != kv.blocks(id)[length / page];
+  if (!leavesPart)
+    length -= length % page;
+  if (sequence.usePrefix && length > 0)
+    kept.emplace_back(sequence.scope, std::vector<TokenId>(sequence.tokens.begin(), sequence.tokens.begin() + length));
   kv.close(id);
   known.erase(id);
+}
+
+/// A copy of a copy needs both.
+void KvModel::noteSources(const std::vector<PageCopy> &copies) {
+  for (auto &[id, sequence] : known)
+    for (auto copy = copies.rbegin(); copy != copies.rend(); ++copy) {
+      std::span<const BlockId> table = kv.blocks(id);
+      if (sequence.sources.contains(copy->to) || std::find(table.begin(), table.end(), copy->to) != table.end())
+        sequence.sources.insert(copy->from);
+    }
+}
+
+/// Without a step under way.
+std::set<BlockId> KvModel::heldSources() {
+  noteSources(copiesToDo());
+  std::set<BlockId> sources;
+  for (const auto &[id, sequence] : known)
+    sources.insert(sequence.sources.begin(), sequence.sources.end());
+  return sources;
+}
+
+void KvModel::flush() {
+  kv.flush();
+  kept.clear();
+  evictedBefore = kv.stats().evicted;
 }
 
 std::string KvModel::act() {
@@ -170,26 +284,45 @@ std::string KvModel::act() {
   else if (choice < 99)
     close();
   else
-    kv.flush();
+    flush();
   return wrong.empty() ? verify() : wrong;
 }
 
-std::string KvModel::verify() const {
+std::string KvModel::verify() {
   if (Status status = kv.check(); !status.ok())
     return status.message();
-  std::string wrong = verifyContent();
+  std::string wrong = verifyCopies();
+  if (wrong.empty())
+    wrong = verifyContent();
   return wrong.empty() ? verifyLedger() : wrong;
 }
 
-/// The page whose content `block` will have once the copies that wait are done.
-BlockId KvModel::sourceOf(BlockId block) const {
-  for (auto step = running.rbegin(); step != running.rend(); ++step)
-    for (auto copy = step->copies.rbegin(); copy != step->copies.rend(); ++copy)
-      block = copy->to == block ? copy->from : block;
-  return block;
+/// Those of unfinished steps and those that wait, in order.
+std::vector<PageCopy> KvModel::copiesToDo() const {
+  std::vector<PageCopy> copies;
+  for (const Step &step : running)
+    copies.insert(copies.end(), step.copies.begin(), step.copies.end());
+  std::span<const PageCopy> waiting = kv.waitingCopies();
+  copies.insert(copies.end(), waiting.begin(), waiting.end());
+  return copies;
+}
+
+std::string KvModel::verifyCopies() const {
+  std::vector<PageClass> map = kv.map();
+  for (PageCopy copy : copiesToDo())
+    for (BlockId block : {copy.from, copy.to})
+      if (PageClass kind = map[toIndex(block)]; kind != PageClass::Live && kind != PageClass::Parked)
+        return "page " + std::to_string(toIndex(block)) + " could be handed out before it is copied";
+  return {};
 }
 
 std::string KvModel::verifyContent() const {
+  const std::vector<PageCopy> copies = copiesToDo();
+  auto sourceOf = [&](BlockId block) { // The page whose content it will have.
+    for (auto copy = copies.rbegin(); copy != copies.rend(); ++copy)
+      block = copy->to == block ? copy->from : block;
+    return block;
+  };
   for (const auto &[id, sequence] : known) {
     if (kv.length(id) != sequence.computed)
       return "a sequence has another length";
@@ -204,7 +337,7 @@ std::string KvModel::verifyContent() const {
   return {};
 }
 
-std::string KvModel::verifyLedger() const {
+std::string KvModel::verifyLedger() {
   std::map<BlockId, int64_t> filled; // Of live pages.
   std::set<BlockId> named;
   for (const auto &[id, sequence] : known)
@@ -228,8 +361,13 @@ std::string KvModel::verifyLedger() const {
   for (BlockId block : named)
     if (map[toIndex(block)] != PageClass::Parked)
       return "page " + std::to_string(toIndex(block)) + " is named by an unfinished step, but not parked";
-  if (running.empty() && ledger.parked != 0)
-    return "pages are parked without a step";
+  if (running.empty()) {
+    std::set<BlockId> sources = heldSources();
+    std::erase_if(sources, [&](BlockId block) { return filled.contains(block); });
+    if (ledger.parked != static_cast<int32_t>(sources.size()))
+      return std::to_string(ledger.parked) + " pages are parked without a step, " + std::to_string(sources.size()) +
+             " are copied";
+  }
   if (ledger.held != held || ledger.reserved != reserved)
     return "the ledger counts other tokens: " + std::to_string(ledger.held) + " held, not " + std::to_string(held) +
            ", " + std::to_string(ledger.reserved) + " reserved, not " + std::to_string(reserved);
@@ -243,7 +381,7 @@ std::string KvModel::drain() {
     close();
   if (std::string wrong = verify(); !wrong.empty())
     return wrong;
-  kv.flush();
+  flush();
   Ledger ledger = kv.ledger();
   return ledger.free + ledger.sink == ledger.total ? "" : "pages are lost";
 }

@@ -34,6 +34,7 @@ public:
   std::string drain();
 
   KvManager kv;
+  int64_t partHits = 0; ///< Lookups that ended inside a page.
 
 private:
   struct Write {
@@ -54,11 +55,18 @@ private:
     bool usePrefix = true;
     std::vector<TokenId> tokens; ///< Computed or in a step.
     int64_t computed = 0;
+    int64_t inherited = 0;       ///< Of these, found or forked, not computed.
+    std::set<BlockId> sources{}; ///< Of copies for it, until it grows.
   };
+  using Kept = std::pair<CacheScope, std::vector<TokenId>>;
 
   int pick(int bound) { return static_cast<int>(random() % static_cast<uint32_t>(bound)); }
   SequenceId pickSequence();
   std::vector<TokenId> someTokens(int most);
+  std::vector<TokenId> somePrompt();
+  int64_t naivePrefix(CacheScope scope, const std::vector<TokenId> &tokens) const;
+  int64_t keptPrefix(CacheScope scope, const std::vector<TokenId> &tokens) const;
+  std::string verifyLookup(CacheScope scope, const std::vector<TokenId> &tokens, int64_t naive, int64_t found) const;
   std::string open();
   std::string startStep();
   std::string addToStep(Step &step, SequenceId id);
@@ -66,15 +74,22 @@ private:
   void fork();
   std::string extend();
   void close();
-  std::string verify() const;
-  BlockId sourceOf(BlockId block) const;
+  void noteSources(const std::vector<PageCopy> &copies);
+  std::set<BlockId> heldSources();
+  void flush();
+  std::string verify();
+  std::vector<PageCopy> copiesToDo() const;
+  std::string verifyCopies() const;
   std::string verifyContent() const;
-  std::string verifyLedger() const;
+  std::string verifyLedger();
 
   std::mt19937 random;
+  bool usesCache;
   std::vector<std::vector<uint64_t>> device; ///< [page][offset]
   std::map<SequenceId, Known> known;
   std::deque<Step> running;
+  std::vector<Kept> kept;    ///< What closed sequences left, ...
+  int64_t evictedBefore = 0; ///< ... while nothing is evicted after so many.
 };
 
 } // namespace fusec::runtime::test

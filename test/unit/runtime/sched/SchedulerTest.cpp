@@ -76,9 +76,21 @@ TEST(Scheduler, ACachedPromptStillComputesItsLastToken) {
       Step step = h.step();
       ASSERT_EQ(step.items.size(), 1u);
       EXPECT_TRUE(step.items[0].sample);
-      EXPECT_EQ(step.items[0].begin, id == 1 ? 0 : (length - 1) / 4 * 4);
+      EXPECT_EQ(step.items[0].begin, id == 1 ? 0 : length - 1);
     }
-    EXPECT_EQ(h.scheduler.stats().cachedPromptTokens, 2 * ((length - 1) / 4 * 4));
+    EXPECT_EQ(h.scheduler.stats().cachedPromptTokens, 2 * (length - 1));
+  }
+}
+
+// What a prompt is copied from is not in its way: it finishes in the pool that admission found large enough.
+TEST(Scheduler, APromptStartsWithoutAPageForTheCopy) {
+  for (int32_t pages : {2, 3}) {
+    SchedulerHarness h(pages, {.tokenBudget = 64});
+    ASSERT_TRUE(h.admit(1, 6, 1, 0, 7).ok());
+    h.drain();
+    ASSERT_TRUE(h.admit(2, 8, 1, 0, 7).ok());
+    h.drain(1);
+    EXPECT_EQ(h.scheduler.stats().cachedPromptTokens, pages == 2 ? 4 : 6);
   }
 }
 
@@ -87,8 +99,8 @@ TEST(Scheduler, SequencesOfOneStepShareWhatAnEarlierStepComputed) {
   ASSERT_TRUE(h.admit(1, 60, 1, 0, 7).ok());
   ASSERT_TRUE(h.admit(2, 60, 1, 0, 7).ok());
   h.drain();
-  EXPECT_EQ(h.scheduler.stats().computedTokens, 60 + 4 + 4) << "its last page, and one both compute in one step";
-  EXPECT_EQ(h.scheduler.stats().cachedPromptTokens, 60 - 8);
+  EXPECT_EQ(h.scheduler.stats().computedTokens, 60 + 1 + 4) << "its last token, and a page both compute in one step";
+  EXPECT_EQ(h.scheduler.stats().cachedPromptTokens, 60 - 5);
 }
 
 TEST(Scheduler, CancelledInAnyStateGivesItsPagesBack) {
@@ -190,7 +202,7 @@ TEST_F(ForkTest, AChoiceWithoutASlotWaitsAndFindsThePromptCached) {
   Step step = h.step();
   while (!itemOf(step, 4))
     step = h.step();
-  EXPECT_EQ(itemOf(step, 4)->begin, 4) << "the whole page of the prompt is cached";
+  EXPECT_EQ(itemOf(step, 4)->begin, 6) << "the prompt is cached";
   EXPECT_LT(itemOf(step, 4), itemOf(step, 5)) << "which came later";
   EXPECT_EQ(h.scheduler.stats().promptTokens, 6 + 4) << "a prompt counts once";
   h.drain();
