@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <optional>
 
 namespace fusec {
 
@@ -28,6 +29,7 @@ private:
   void declareOutput(CLI::App &app);
   Result<load::LoadResult> send(const Environment &environment, const load::LoadPlan &plan);
   nlohmann::json context() const;
+  std::optional<load::PrefixReuse> reuseOf(const load::LoadPlan &plan) const;
   Status write(const load::LoadReport &report) const;
 
   load::WorkloadOptions workload;
@@ -48,7 +50,8 @@ void BenchServeCommand::declareWorkload(CLI::App &app) {
       ->capture_default_str();
   app.add_option("--trace", trace, "replay a trace: .csv (Azure) or .jsonl (Mooncake)")->check(CLI::ExistingFile);
   app.add_option("--time-scale", workload.timeScale, "multiply the trace's times")->capture_default_str();
-  app.add_option("--length-scale", workload.lengthScale, "multiply the trace's lengths")->capture_default_str();
+  app.add_option("--length-scale", workload.lengthScale, "multiply the trace's lengths, and what its prompts share")
+      ->capture_default_str();
   app.add_option("--max-context", workload.maxContext, "cut prompt and output to fit; 0 = not")->capture_default_str();
   app.add_flag("--text", workload.textPrompts, "send words, for servers that take no token ids");
   app.add_option("--vocabulary", workload.lastToken, "largest token id of random prompts")->capture_default_str();
@@ -121,6 +124,18 @@ nlohmann::json BenchServeCommand::context() const {
   return block;
 }
 
+/// Nothing for a trace whose prompts share nothing, a cache that warmups have filled, and a server that does not tell
+/// its pool.
+std::optional<load::PrefixReuse> BenchServeCommand::reuseOf(const load::LoadPlan &plan) const {
+  if (!plan.trace.hasBlocks() || options.warmups > 0)
+    return std::nullopt;
+  Result<std::string> metrics = load::fetchText(options, "/metrics");
+  Result<load::ServerPool> pool = metrics ? load::readServerPool(*metrics) : metrics.status();
+  if (!pool)
+    return std::nullopt;
+  return load::PrefixReuse{*pool, load::prefixBound(plan.trace, pool->pageTokens, pool->pages)};
+}
+
 Result<load::LoadResult> BenchServeCommand::send(const Environment &environment, const load::LoadPlan &plan) {
   Cancellable cancellable;
   ProgressBar bar(environment);
@@ -153,7 +168,7 @@ int BenchServeCommand::execute(const Environment &environment) {
   if (!result)
     return reportError(result.status());
   const load::LoadSummary summary = load::summarise(*plan, *result, objectives);
-  if (Status written = write({*plan, *result, summary, objectives, facts}); !written.ok())
+  if (Status written = write({*plan, *result, summary, objectives, facts, reuseOf(*plan)}); !written.ok())
     return reportError(written);
   return summary.errors == 0 ? ExitOk : ExitFailure;
 }

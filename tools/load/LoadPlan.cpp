@@ -29,7 +29,7 @@ public:
       : options(options), extra(std::move(extra)), random(options.seed), prefix(randomIds(options.sharedPrefix)) {}
 
   LoadPlan synthetic();
-  LoadPlan replay(const Trace &trace);
+  LoadPlan replay(Trace trace);
 
 private:
   std::vector<TokenId> randomIds(int64_t count);
@@ -130,18 +130,17 @@ LoadPlan PlanMaker::synthetic() {
   return plan;
 }
 
-LoadPlan PlanMaker::replay(const Trace &trace) {
+LoadPlan PlanMaker::replay(Trace trace) {
   LoadPlan plan = started();
+  trace = scaled(std::move(trace), options.lengthScale);
   double arrival = 0;
   for (size_t i = 0; i < trace.requests.size(); ++i) {
-    const TraceRequest &recorded = trace.requests[i];
-    auto scaled = [&](int64_t length) {
-      return std::max<int64_t>(1, std::llround(static_cast<double>(length) * options.lengthScale));
-    };
-    const Lengths lengths = fit({scaled(recorded.promptTokens), scaled(recorded.outputTokens)});
+    TraceRequest &recorded = trace.requests[i];
+    const Lengths lengths = fit({recorded.promptTokens, recorded.outputTokens});
+    recorded.promptTokens = lengths.prompt;
+    recorded.outputTokens = lengths.output;
     std::vector<TokenId> prompt = promptOf(trace, i);
     const TokenId range = options.lastToken - options.firstToken + 1;
-    prompt.resize(static_cast<size_t>(std::min<int64_t>(lengths.prompt, static_cast<int64_t>(prompt.size()))));
     for (TokenId &id : prompt) // Equal ids stay equal: shared prefixes stay shared.
       id = options.firstToken + id % range;
     plan.requests.push_back(
@@ -150,7 +149,10 @@ LoadPlan PlanMaker::replay(const Trace &trace) {
       arrival = nextArrival(arrival);
   }
   plan.workload = "trace " + trace.name + ", lengths x " + std::to_string(options.lengthScale) +
+                  (trace.hasBlocks() ? ", blocks of " + std::to_string(trace.blockTokens) : "") +
                   (options.rate > 0 ? ", Poisson arrivals" : ", times x " + std::to_string(options.timeScale));
+  if (!options.textPrompts)
+    plan.trace = std::move(trace);
   return plan;
 }
 
@@ -187,7 +189,7 @@ Result<LoadPlan> makePlan(const WorkloadOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(Trace trace, readTrace(options.trace, static_cast<size_t>(options.requests)));
   if (trace.requests.empty())
     return invalidArgument(options.trace.string() + ": expected at least one request");
-  return maker.replay(trace);
+  return maker.replay(std::move(trace));
 }
 
 } // namespace fusec::load

@@ -15,6 +15,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/text/TokenId.h"
+#include "tools/load/Trace.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -35,7 +36,7 @@ struct WorkloadOptions {
 
   std::filesystem::path trace = {}; ///< Arrivals and lengths; see Trace.h. Empty: synthetic.
   double timeScale = 1;             ///< The trace's times are multiplied by it.
-  double lengthScale = 1;           ///< So are its lengths; at least 1 token remains.
+  double lengthScale = 1;           ///< So are its lengths, and what prompts share; at least 1 token remains.
   int64_t maxContext = 0;           ///< Prompt and output are cut to fit; 0 = not.
 
   text::TokenId firstToken = 1000; ///< Prompts are random ids from here ...
@@ -62,6 +63,7 @@ struct LoadPlan {
   int64_t concurrency = 0;              ///< 0: open loop.
   bool pinsLength = true;
   std::string workload; ///< One line for the report.
+  Trace trace;          ///< What is replayed, with the lengths that are sent; empty without one, and for words.
 
   /// Requests per second that an open loop offers; 0 for a closed one.
   double offeredRate() const;

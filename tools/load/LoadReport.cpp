@@ -42,6 +42,22 @@ json objectivesJson(const Objectives &objectives) {
           {"e2e", value(objectives.endToEnd)}};
 }
 
+/// Of the prompt tokens of complete requests, those that the server found cached.
+double foundShare(const LoadSummary &s) {
+  return s.promptTokens > 0 ? static_cast<double>(s.cachedTokens) / static_cast<double>(s.promptTokens) : 0;
+}
+
+json reuseJson(const LoadReport &report) {
+  if (!report.reuse)
+    return {};
+  const auto &[pool, bound] = *report.reuse;
+  return {{"found", foundShare(report.summary)},
+          {"clairvoyant", bound.clairvoyant},
+          {"unlimited", bound.unlimited},
+          {"page_tokens", pool.pageTokens},
+          {"pages", pool.pages}};
+}
+
 std::vector<std::string> allDoubts(const LoadReport &report) {
   std::vector<std::string> doubts = report.summary.doubts;
   for (const std::string &name : missingContext(report.context))
@@ -88,6 +104,7 @@ json toJson(const LoadReport &report) {
           {"seconds", s.seconds},
           {"requests_per_second", {{"offered", s.offeredRate}, {"achieved", s.achievedRate}, {"goodput", s.goodput}}},
           {"tokens", {{"prompt", s.promptTokens}, {"cached", s.cachedTokens}, {"output", s.outputTokens}}},
+          {"prefix_reuse", reuseJson(report)},
           {"tokens_per_second", {{"output", s.outputRate}, {"total", s.totalRate}}},
           {"ttft_seconds", distributionJson(s.timeToFirst)},
           {"tpot_seconds", distributionJson(s.timePerToken)},
@@ -113,6 +130,12 @@ std::string toText(const LoadReport &report) {
   if (s.cachedTokens > 0)
     text += line("cached     %lld of %lld prompt tokens\n", static_cast<long long>(s.cachedTokens),
                  static_cast<long long>(s.promptTokens));
+  if (report.reuse)
+    text += line(
+        "prefixes   %.2f %% of prompt tokens cached; in order of arrival at most %.2f %% with %lld pages of %lld "
+        "(clairvoyant eviction), %.2f %% with any\n",
+        foundShare(s) * 100, report.reuse->bound.clairvoyant * 100, static_cast<long long>(report.reuse->pool.pages),
+        static_cast<long long>(report.reuse->pool.pageTokens), report.reuse->bound.unlimited * 100);
   text += "\n  ms           mean        p50        p90        p99        max\n";
   text += latencyLine("TTFT", s.timeToFirst) + latencyLine("TPOT", s.timePerToken) + latencyLine("ITL", s.interToken) +
           latencyLine("E2E", s.endToEnd);

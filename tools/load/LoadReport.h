@@ -7,12 +7,22 @@
 #pragma once
 
 #include "tools/load/LoadSummary.h"
+#include "tools/load/PrefixBound.h"
+#include "tools/load/ServerPool.h"
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace fusec::load {
+
+/// What a cache of the server's size could have given, empty at the start.
+struct PrefixReuse {
+  ServerPool pool;
+  PrefixBound bound;
+};
 
 struct LoadReport {
   const LoadPlan &plan;
@@ -20,6 +30,7 @@ struct LoadReport {
   const LoadSummary &summary;
   const Objectives &objectives;
   const nlohmann::json &context; ///< Machine, command line, server; members that are null are missing.
+  std::optional<PrefixReuse> reuse = {};
 };
 
 /// Names of the context's members that are missing: each makes the result not comparable.

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <utility>
 
 namespace fusec::load {
 
@@ -93,6 +95,24 @@ int64_t Trace::longestContext() const {
   return longest;
 }
 
+bool Trace::hasBlocks() const {
+  return std::any_of(requests.begin(), requests.end(),
+                     [](const TraceRequest &request) { return !request.blocks.empty(); });
+}
+
+Trace scaled(Trace trace, double scale) {
+  if (trace.hasBlocks()) {
+    int64_t tokens = std::max<int64_t>(1, std::llround(static_cast<double>(trace.blockTokens) * scale));
+    scale = static_cast<double>(tokens) / static_cast<double>(std::exchange(trace.blockTokens, tokens));
+  }
+  auto length = [&](int64_t tokens) { return std::max<int64_t>(1, std::llround(static_cast<double>(tokens) * scale)); };
+  for (TraceRequest &request : trace.requests) {
+    request.promptTokens = length(request.promptTokens);
+    request.outputTokens = length(request.outputTokens);
+  }
+  return trace;
+}
+
 Result<Trace> readTrace(const std::filesystem::path &path, size_t limit) {
   auto form = std::find_if(std::begin(forms), std::end(forms),
                            [&](const TraceForm &form) { return path.extension() == form.ending; });
@@ -102,7 +122,7 @@ Result<Trace> readTrace(const std::filesystem::path &path, size_t limit) {
   std::ifstream file(path);
   if (!file)
     return notFound("trace '" + path.string() + "' cannot be opened");
-  Trace trace{path.filename().string(), {}};
+  Trace trace{path.filename().string(), {}, traceBlockTokens};
   std::string line;
   for (size_t number = 1; std::getline(file, line) && (limit == 0 || trace.requests.size() < limit); ++number) {
     if (line.empty() || (number == 1 && form->hasHeading))
@@ -126,7 +146,7 @@ std::vector<text::TokenId> promptOf(const Trace &trace, size_t index) {
   for (int64_t i = 0; i < request.promptTokens; ++i)
     tokens[i] = request.blocks.empty()
                     ? tokenOf(unsharedPrompt + index, i)
-                    : tokenOf(static_cast<uint64_t>(request.blocks[i / traceBlockTokens]), i % traceBlockTokens);
+                    : tokenOf(static_cast<uint64_t>(request.blocks[i / trace.blockTokens]), i % trace.blockTokens);
   return tokens;
 }
 

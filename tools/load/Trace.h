@@ -22,7 +22,7 @@
 
 namespace fusec::load {
 
-/// Prompt tokens that one hash id of a Mooncake trace stands for.
+/// Prompt tokens that one hash id of a Mooncake trace stands for, as recorded.
 inline constexpr int64_t traceBlockTokens = 512;
 
 struct TraceRequest {
@@ -35,7 +35,9 @@ struct TraceRequest {
 struct Trace {
   std::string name;
   std::vector<TraceRequest> requests; ///< By arrival.
+  int64_t blockTokens = traceBlockTokens;
 
+  bool hasBlocks() const;
   int64_t longestContext() const;
   double seconds() const { return requests.empty() ? 0 : requests.back().arrival; }
 };
@@ -43,6 +45,10 @@ struct Trace {
 /// At most `limit` requests, 0: all. Errors name the line: CorruptData for one that is not of the form, NotFound for a
 /// file that cannot be opened, InvalidArgument for another ending.
 Result<Trace> readTrace(const std::filesystem::path &path, size_t limit = 0);
+
+/// The trace with lengths times `scale`; at least 1 token remains. What prompts share is scaled with them: a block's
+/// length becomes a whole number of tokens first, and where there are blocks all lengths are scaled as that is.
+Trace scaled(Trace trace, double scale);
 
 /// Token ids of request `index`.
 std::vector<text::TokenId> promptOf(const Trace &trace, size_t index);

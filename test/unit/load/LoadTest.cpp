@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 namespace fusec::load {
@@ -54,6 +57,44 @@ TEST(LoadPlan, IsTheSameForTheSameSeed) {
     EXPECT_NE(i == 0 ? 0 : prompt[16], i == 0 ? 1 : first[16]);
   }
   EXPECT_NEAR(one->offeredRate(), 3, 1.5); // 39 exponential gaps: three deviations are 48 %.
+}
+
+TEST(LoadPlan, ReplaysATraceWithWhatItsPromptsShare) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "shared.jsonl";
+  std::ofstream(file) << R"({"timestamp": 0, "input_length": 1024, "output_length": 128, "hash_ids": [7, 8]})"
+                      << "\n"
+                      << R"({"timestamp": 500, "input_length": 1500, "output_length": 512, "hash_ids": [7, 9, 8]})"
+                      << "\n";
+  Result<LoadPlan> plan =
+      makePlan({.requests = 0, .trace = file, .timeScale = 2, .lengthScale = 0.125, .maxContext = 200});
+  ASSERT_TRUE(plan) << plan.status().message();
+  ASSERT_EQ(plan->requests.size(), 2u);
+  EXPECT_DOUBLE_EQ(plan->requests[1].arrival, 1);
+  EXPECT_EQ(plan->requests[0].promptTokens, 128);
+  EXPECT_EQ(plan->requests[0].outputTokens, 16);
+  EXPECT_EQ(plan->requests[1].promptTokens, 188);
+  EXPECT_EQ(plan->requests[1].outputTokens, 12) << "to fit the context";
+  auto promptOf = [&](size_t i) {
+    return nlohmann::json::parse(plan->requests[i].body)["prompt"].get<std::vector<int>>();
+  };
+  const std::vector<int> one = promptOf(0), two = promptOf(1);
+  EXPECT_EQ(std::mismatch(one.begin(), one.end(), two.begin()).first - one.begin(), 64) << "one block of two";
+  EXPECT_EQ(plan->trace.blockTokens, 64);
+  EXPECT_EQ(plan->trace.requests[1].outputTokens, 12);
+  EXPECT_DOUBLE_EQ(prefixBound(plan->trace, 64, 100).unlimited, 64.0 / (128 + 188));
+}
+
+TEST(ServerPool, ReadsTheMetricOfFusecAndVllm) {
+  Result<ServerPool> pool =
+      readServerPool("# TYPE fusec_cache_config_info gauge\n"
+                     "fusec_cache_config_info{model_name=\"m\",block_size=\"64\",num_gpu_blocks=\"513\"} 1\n"
+                     "other 3\n");
+  ASSERT_TRUE(pool) << pool.status().message();
+  EXPECT_EQ(pool->pageTokens, 64);
+  EXPECT_EQ(pool->pages, 513);
+  EXPECT_EQ(readServerPool("up 1\n").status().message(), "cache_config_info: the metrics do not have it");
+  EXPECT_EQ(readServerPool("x_cache_config_info{block_size=\"16\"} 1\n").status().message(),
+            "cache_config_info: expected num_gpu_blocks above 0 in 'cache_config_info{block_size=\"16\"} 1'");
 }
 
 TEST(LoadPlan, RefusesWhatMakesNoSense) {
@@ -181,10 +222,32 @@ TEST(LoadReport, NamesWhatIsMissing) {
   EXPECT_EQ(json["not_comparable_because"][0], "context is missing: server_command");
   EXPECT_DOUBLE_EQ(json["tpot_seconds"]["p50"].get<double>(), 0.1);
   EXPECT_EQ(json["records"].size(), 1u);
+  EXPECT_TRUE(json["prefix_reuse"].is_null());
   const std::string page = toPage(report);
   EXPECT_NE(page.find("w &lt;script&gt;"), std::string::npos);
   EXPECT_EQ(page.find("w <script>"), std::string::npos);
   EXPECT_EQ(page.find("http"), std::string::npos) << "the page refers to nothing outside";
+}
+
+TEST(LoadReport, SetsPrefixesFoundBesideThoseToBeFound) {
+  LoadPlan plan;
+  LoadResult result;
+  RequestRecord &record = result.records.emplace_back();
+  record.end = 0.3;
+  record.promptTokens = 200;
+  record.cachedTokens = 50;
+  const LoadSummary summary = summarise(plan, result, {});
+  const LoadReport report{plan, result, summary,
+                          {},   {},     PrefixReuse{{64, 100}, {.unlimited = 0.75, .clairvoyant = 0.5}}};
+  const nlohmann::json json = toJson(report);
+  EXPECT_EQ(json["prefix_reuse"],
+            (nlohmann::json{
+                {"found", 0.25}, {"clairvoyant", 0.5}, {"unlimited", 0.75}, {"page_tokens", 64}, {"pages", 100}}));
+  EXPECT_NE(
+      toText(report).find("25.00 % of prompt tokens cached; in order of arrival at most 50.00 % with 100 pages of "
+                          "64 (clairvoyant eviction), 75.00 % with any\n"),
+      std::string::npos)
+      << toText(report);
 }
 
 } // namespace

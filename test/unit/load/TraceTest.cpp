@@ -53,6 +53,24 @@ TEST_F(TraceTest, PromptsShareTokensWhereBlocksAreEqual) {
   EXPECT_EQ(a[512], b[1024]) << "the same block";
 }
 
+TEST_F(TraceTest, WhatPromptsShareIsScaledWithTheirLengths) {
+  Result<Trace> trace =
+      read("m.jsonl", R"({"timestamp": 0, "input_length": 1536, "output_length": 64, "hash_ids": [7, 8, 9]}
+{"timestamp": 1500, "input_length": 1500, "output_length": 1, "hash_ids": [7, 9, 8]}
+)");
+  ASSERT_TRUE(trace);
+  Trace small = scaled(*trace, 0.05); // 25.6 tokens.
+  EXPECT_EQ(small.blockTokens, 26);
+  EXPECT_EQ(small.requests[0].promptTokens, 3 * 26);
+  EXPECT_EQ(small.requests[0].outputTokens, 3);
+  EXPECT_EQ(small.requests[1].promptTokens, 76);
+  EXPECT_EQ(small.requests[1].outputTokens, 1) << "at least one";
+  std::vector<text::TokenId> a = promptOf(small, 0), b = promptOf(small, 1);
+  EXPECT_TRUE(std::equal(a.begin(), a.begin() + 26, b.begin()));
+  EXPECT_NE(a[26], b[26]);
+  EXPECT_EQ(a[26], b[52]) << "the same block";
+}
+
 TEST_F(TraceTest, PromptsWithoutBlocksAreAllDifferent) {
   Result<Trace> trace = read("a.csv", "heading\n2023-11-16 18:15:46.6,64,4\n2023-11-16 18:15:46.6,64,4\n");
   ASSERT_TRUE(trace);
