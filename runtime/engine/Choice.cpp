@@ -3,6 +3,8 @@
 #include "runtime/engine/Choice.h"
 
 #include <algorithm>
+#include <cassert>
+#include <utility>
 
 namespace fusec::runtime {
 
@@ -54,37 +56,38 @@ Result<Choice> Choice::create(const ModelText &model, const Request &request, in
   return choice;
 }
 
-Result<TokenId> Choice::next(std::span<const float> logits, std::vector<TokenEvent> &events) {
+Result<TokenId> Choice::next(std::span<const float> logits) {
   const Sampler::Restriction limits = restriction();
   if (constraint && !constraint->status().ok())
     return constraint->status();
   if (constraint && constraint->finished()) { // Complete, and no end id to say so.
-    acceptEnd(TokenEvent::noToken, events);
+    acceptEnd(TokenEvent::noToken);
     return TokenEvent::noToken;
   }
   FUSEC_ASSIGN_OR_RETURN(Sampler::Choice chosen, sampler.next(logits, limits));
-  return goOn(std::move(chosen), events);
+  return goOn(std::move(chosen));
 }
 
 std::optional<RowSampling> Choice::rowSampling() const {
   return constraint || !mayEnd() ? std::nullopt : sampler.rowSampling();
 }
 
-Result<TokenId> Choice::accept(TokenId id, std::vector<TokenEvent> &events) {
+Result<TokenId> Choice::accept(TokenId id) {
   FUSEC_ASSIGN_OR_RETURN(Sampler::Choice chosen, sampler.accept(id));
-  return goOn(std::move(chosen), events);
+  return goOn(std::move(chosen));
 }
 
-Result<TokenId> Choice::goOn(Sampler::Choice chosen, std::vector<TokenEvent> &events) {
+Result<TokenId> Choice::goOn(Sampler::Choice chosen) {
+  assert(!untold && "a token is told before the next");
   const TokenId id = chosen.id;
   logprobSum += chosen.logprob;
   if (isEnd(id) && mayEnd()) {
     ++numSampled;
-    acceptEnd(id, events);
+    acceptEnd(id);
     return id;
   }
   FUSEC_RETURN_IF_ERROR(advanceConstraint(id));
-  acceptToken(std::move(chosen), events);
+  acceptToken(std::move(chosen));
   return id;
 }
 
@@ -105,35 +108,48 @@ Status Choice::advanceConstraint(TokenId id) {
   return internalError("constraint: token " + std::to_string(id) + " was allowed and is now refused");
 }
 
-void Choice::acceptToken(Sampler::Choice chosen, std::vector<TokenEvent> &events) {
+void Choice::acceptToken(Sampler::Choice chosen) {
   const bool looksForStops = mayEnd();
   ++numSampled;
   result.ids.push_back(chosen.id);
   report(chosen);
-  TokenEvent event{chosen.id, stream.push(chosen.id, looksForStops), chosen.logprob, std::move(chosen.topLogprobs),
-                   index};
   const bool full = numSampled >= tokenLimit, complete = constraint && constraint->finished();
-  if ((full || complete) && !stream.stopped())
-    event.textDelta += stream.finish(); // May complete a stop string that waited for a longer one.
+  untold = {{chosen.id, "", chosen.logprob, std::move(chosen.topLogprobs), index}, looksForStops, full || complete};
+  if (!request->stopStrings.empty())
+    writeText();
   if (stream.stopped() || complete)
     end(FinishReason::Stop);
   else if (full)
     end(FinishReason::Length);
-  result.stopString = stream.matchedStop();
-  result.text += event.textDelta;
-  events.push_back(std::move(event));
 }
 
-void Choice::acceptEnd(TokenId id, std::vector<TokenEvent> &events) {
+void Choice::acceptEnd(TokenId id) {
   end(FinishReason::Stop);
   result.stopId = id;
-  TokenEvent event;
-  event.choice = index;
-  event.textDelta = stream.finish();
+  untold.emplace();
+  untold->isLast = true;
+  untold->event.choice = index;
+}
+
+void Choice::writeText() {
+  if (std::exchange(untold->isWritten, true))
+    return;
+  TokenEvent &event = untold->event;
+  if (event.id != TokenEvent::noToken)
+    event.textDelta = stream.push(event.id, untold->looksForStops);
+  if (untold->isLast && !stream.stopped())
+    event.textDelta += stream.finish(); // May complete a stop string that waited for a longer one.
   result.stopString = stream.matchedStop();
   result.text += event.textDelta;
-  if (!event.textDelta.empty())
-    events.push_back(std::move(event));
+}
+
+void Choice::tell(std::vector<TokenEvent> &events) {
+  if (!untold)
+    return;
+  writeText();
+  if (untold->event.id != TokenEvent::noToken || !untold->event.textDelta.empty())
+    events.push_back(std::move(untold->event));
+  untold.reset();
 }
 
 void Choice::report(const Sampler::Choice &chosen) {

@@ -4,8 +4,12 @@
 // the end (an end id, a stop string, a complete constraint, the token limit).
 //
 //   FUSEC_ASSIGN_OR_RETURN(Choice choice, Choice::create(model, request, 0));
-//   FUSEC_ASSIGN_OR_RETURN(TokenId token, choice.next(logits, events));
+//   FUSEC_ASSIGN_OR_RETURN(TokenId token, choice.next(logits));
 //   if (choice.finished()) ...
+//   choice.tell(events);                      // Later, but before the next token.
+//
+// A device waits for the token, not for its text: the text is made when it is
+// told, unless a stop string has to be looked for.
 //
 // What it gives depends on the request, the index and the logits alone.
 //
@@ -40,31 +44,43 @@ public:
   /// `request` is valid and outlives the choice.
   static Result<Choice> create(const ModelText &model, const Request &request, int index);
 
-  /// Samples the token after `logits` and appends what is to be told to `events`.
-  /// TokenEvent::noToken when the constraint finds the text complete as it is. An
-  /// error ends the text: no token is possible, or the constraint has failed.
-  Result<TokenId> next(std::span<const float> logits, std::vector<TokenEvent> &events);
+  /// Samples the token after `logits`. TokenEvent::noToken when the constraint finds
+  /// the text complete as it is. An error ends the text: no token is possible, or the
+  /// constraint has failed.
+  Result<TokenId> next(std::span<const float> logits);
 
   /// What a device needs to know to choose the next token; nullopt when that takes
   /// the logits.
   std::optional<RowSampling> rowSampling() const;
   /// Like next(), with the token that a device chose by rowSampling().
-  Result<TokenId> accept(TokenId chosen, std::vector<TokenEvent> &events);
+  Result<TokenId> accept(TokenId chosen);
+
+  /// Appends what the last token gives to tell; nothing when it was told.
+  void tell(std::vector<TokenEvent> &events);
 
   /// Ends the text for a reason from outside.
   void end(FinishReason reason) { reasonToEnd = reasonToEnd.value_or(reason); }
   bool finished() const { return reasonToEnd.has_value(); }
   /// Tokens sampled, the end id included.
   int64_t sampled() const { return numSampled; }
-  /// The text so far; `reason` is set once it is finished.
+  /// The text so far, all of it told; `reason` is set once it is finished.
   Generation take();
 
 private:
+  /// What the last token gives to tell.
+  struct Untold {
+    TokenEvent event;
+    bool looksForStops = false; ///< Stop strings end the text.
+    bool isLast = false;        ///< No token follows.
+    bool isWritten = false;     ///< The event has its text.
+  };
+
   Choice(const ModelText &model, const Request &request, int index, TextStream stream);
   Sampler::Restriction restriction();
-  Result<TokenId> goOn(Sampler::Choice chosen, std::vector<TokenEvent> &events);
-  void acceptToken(Sampler::Choice chosen, std::vector<TokenEvent> &events);
-  void acceptEnd(TokenId id, std::vector<TokenEvent> &events);
+  Result<TokenId> goOn(Sampler::Choice chosen);
+  void acceptToken(Sampler::Choice chosen);
+  void acceptEnd(TokenId id);
+  void writeText();
   Status advanceConstraint(TokenId id);
   void report(const Sampler::Choice &chosen);
   bool isEnd(TokenId id) const;
@@ -82,6 +98,7 @@ private:
   int64_t numSampled = 0;
   double logprobSum = 0;
   std::optional<FinishReason> reasonToEnd;
+  std::optional<Untold> untold;
   Generation result;
 };
 

@@ -102,6 +102,7 @@ bool EngineLoop::step() {
   if (step.items.empty()) {
     if (!requests.empty())
       failAll(internalError("scheduler: requests are waiting and none can run"));
+    idleSince.reset();
     noteLoad();
     deliver();
     return false;
@@ -113,8 +114,10 @@ bool EngineLoop::step() {
   else
     fail(step, output.status());
   record(step, line, start);
-  if (requests.empty()) // No step follows that the rest could be given beside.
+  if (requests.empty()) { // No step follows that the rest could be given beside.
+    idleSince.reset();
     deliver();
+  }
   return true;
 }
 
@@ -123,18 +126,30 @@ Result<StepOutput> EngineLoop::run(const Step &step, StepRecord &line) {
     sampling.clear();
   const StepInput input = batch.build(step, parts.kv, sampling);
   const Clock::time_point started = Clock::now();
-  begin(step, started);
+  if (idleSince)
+    line.gapSeconds = seconds(*idleSince, started);
   Status launched = parts.executor.copyPages(step.copies);
   if (launched.ok())
     launched = parts.executor.launch(input);
-  const Clock::time_point delivering = Clock::now();
-  deliver();
+  const Clock::time_point beside = Clock::now();
+  workBeside(step, started);
   if (!launched.ok())
     return launched;
   const Clock::time_point waiting = Clock::now();
   Result<StepOutput> output = parts.executor.wait();
-  line.executorSeconds = seconds(started, delivering) + seconds(waiting, Clock::now());
+  idleSince = Clock::now();
+  line.executorSeconds = seconds(started, beside) + seconds(waiting, *idleSince);
   return output;
+}
+
+/// All that no launch has to wait for.
+void EngineLoop::workBeside(const Step &step, Clock::time_point launched) {
+  begin(step, launched);
+  for (RequestId id : std::exchange(untold, {}))
+    if (auto found = requests.find(id); found != requests.end())
+      tell(*found->second);
+  deliver();
+  parts.scheduler.prepare();
 }
 
 /// Notes who takes part, and who lost its pages for it.
@@ -230,35 +245,32 @@ TokenId EngineLoop::sample(ActiveSequence &sequence, RequestId name, const Row &
   }
   const Clock::time_point now = Clock::now();
   const bool isFirst = owner.choices[sequence.choice].sampled() == 0;
-  const TokenId token = sampleChoice(owner, sequence.choice, row);
+  const TokenId token = sampleChoice(owner, sequence.choice, row, now);
   // All texts of a request part after its prompt.
   for (size_t other = 1; isFirst && other < owner.choices.size(); ++other) {
-    const TokenId first = sampleChoice(owner, other, row);
+    const TokenId first = sampleChoice(owner, other, row, now);
     if (!owner.choices[other].finished())
       branches.push_back({name, other, first});
   }
+  untold.push_back(owner.id);
   if (sequence.lastToken)
     tokenGaps.push_back(seconds(*sequence.lastToken, now));
   sequence.lastToken = now;
   return token;
 }
 
-TokenId EngineLoop::sampleChoice(ActiveRequest &owner, size_t choice, const Row &row) {
-  events.clear();
+TokenId EngineLoop::sampleChoice(ActiveRequest &owner, size_t choice, const Row &row, Clock::time_point now) {
   Choice &text = owner.choices[choice];
-  Result<TokenId> token = row.chosen ? text.accept(*row.chosen, events) : text.next(row.logits, events);
+  Result<TokenId> token = row.chosen ? text.accept(*row.chosen) : text.next(row.logits);
   if (!token) {
     owner.status = token.status();
     return noMatter;
   }
-  if (*token != TokenEvent::noToken) {
-    ++sampledTokens;
-    owner.trace.sample(Clock::now());
-  }
-  if (owner.streams())
-    for (TokenEvent &event : events)
-      outbox.push_back({owner.listener, std::move(event), nullptr});
-  return *token == TokenEvent::noToken ? noMatter : *token;
+  if (*token == TokenEvent::noToken)
+    return noMatter;
+  ++sampledTokens;
+  owner.trace.sample(now);
+  return *token;
 }
 
 /// Gives a text a sequence of its own.
@@ -310,6 +322,7 @@ void EngineLoop::endSequence(RequestId name) {
 void EngineLoop::end(ActiveRequest &active) {
   while (!active.sequences.empty())
     endSequence(active.sequences.back());
+  tell(active);
   const Clock::time_point now = Clock::now();
   auto outcome = std::make_unique<RequestOutcome>(active.outcome(now));
   if (!active.evaluation)
@@ -342,6 +355,16 @@ void EngineLoop::failAll(const Status &error) {
     active.status = error;
     end(active);
   }
+}
+
+/// Makes the text of what was sampled, for its listener.
+void EngineLoop::tell(ActiveRequest &active) {
+  events.clear();
+  for (Choice &choice : active.choices)
+    choice.tell(events);
+  if (active.streams())
+    for (TokenEvent &event : events)
+      outbox.push_back({active.listener, std::move(event), nullptr});
 }
 
 void EngineLoop::deliver() {

@@ -4,7 +4,8 @@
 //
 //  1. End what was cancelled.
 //  2. Ask the scheduler for a step, build its arrays, launch it.
-//  3. While it runs, give the events of the step before to their listeners.
+//  3. While it runs: make the texts of the step before and give its events to their
+//     listeners, then prepare the step that follows.
 //  4. Wait; sample the rows of each request on its own; commit.
 //  5. End what is complete or has failed, let the texts of a request part.
 //
@@ -85,6 +86,7 @@ private:
   RequestId addSequence(ActiveRequest &active, size_t choice, int64_t known);
   void endCancelled();
   Result<StepOutput> run(const Step &step, StepRecord &record);
+  void workBeside(const Step &step, Clock::time_point launched);
   void begin(const Step &step, Clock::time_point now);
   void finish(const Step &step, const StepOutput &output);
   /// A row of what a step gives: its logits, or the token that was chosen after it.
@@ -96,13 +98,14 @@ private:
   Row rowOf(const StepOutput &output, size_t row) const;
   TokenId takeRows(const Step::Item &item, Batch::Rows rows, const StepOutput &output);
   TokenId sample(ActiveSequence &sequence, RequestId name, const Row &row);
-  TokenId sampleChoice(ActiveRequest &owner, size_t choice, const Row &row);
+  TokenId sampleChoice(ActiveRequest &owner, size_t choice, const Row &row, Clock::time_point now);
   void part(const Branch &branch);
   void endTexts(const Step &step);
   void fail(const Step &step, const Status &error);
   void failAll(const Status &error);
   void endSequence(RequestId sequence);
   void end(ActiveRequest &active);
+  void tell(ActiveRequest &active);
   void deliver();
   void noteLoad();
   void record(const Step &step, StepRecord &record, Clock::time_point start);
@@ -114,6 +117,8 @@ private:
   std::unordered_map<RequestId, ActiveSequence> sequences;      ///< By the scheduler's name.
   Batch batch;
   std::vector<Delivery> outbox;
+  std::vector<RequestId> untold;              ///< Requests with tokens that were not told.
+  std::optional<Clock::time_point> idleSince; ///< The device has had nothing to do though there was work.
   uint64_t stepNumber = 0;
   int failuresInARow = 0;
   Status status;

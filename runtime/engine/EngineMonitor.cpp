@@ -19,6 +19,7 @@ void EngineMonitor::record(const StepRecord &step) {
   stats.histograms.observe(Measure::StepTokens, step.tokens);
   stats.stepSeconds += step.seconds;
   stats.executorSeconds += step.executorSeconds;
+  stats.gapSeconds += step.gapSeconds;
   stats.lastStepAt = step.at + step.seconds;
   if (stats.recent.size() < keptSteps) {
     stats.recent.push_back(step);

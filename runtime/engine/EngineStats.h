@@ -122,6 +122,7 @@ struct StepRecord {
   double at = 0;              ///< Its start, seconds since the engine's.
   double seconds = 0;         ///< Wall time: scheduling, kernels, sampling, text.
   double executorSeconds = 0; ///< Of those: in the executor.
+  double gapSeconds = 0;      ///< Before it, from the end of the step before: the device had nothing to do.
   int32_t tokens = 0, rows = 0, sequences = 0, prefillTokens = 0, waiting = 0, preempted = 0;
   Ledger pool;
 };
@@ -141,6 +142,7 @@ struct EngineStats {
 
   double stepSeconds = 0;         ///< Sum of StepRecord::seconds.
   double executorSeconds = 0;     ///< Sum of StepRecord::executorSeconds.
+  double gapSeconds = 0;          ///< Sum of StepRecord::gapSeconds.
   double lastStepAt = 0;          ///< End of the last step.
   bool hasWork = false;           ///< A request is waiting or running.
   std::vector<StepRecord> recent; ///< The last steps, oldest first.

@@ -28,6 +28,8 @@ struct Entry {
   SequenceId sequence{};     ///< While running.
   int64_t planned = 0;       ///< Tokens computed, cached or in a step.
   int32_t inSteps = 0;       ///< Unfinished steps that name it.
+  int64_t inPlan = 0;        ///< Of `planned`: tokens in the step that is being planned.
+  bool awaitsToken = false;  ///< The last of `tokens` holds a place: an unfinished step gives it.
   int64_t logitsDone = 0;    ///< Prompt rows whose logits were given, ...
   int64_t logitsPlanned = 0; ///< ... or are in a step.
 
@@ -46,6 +48,10 @@ struct Entry {
   int64_t generated() const { return total() - promptTokens; }
   int64_t remaining() const { return total() - planned; }
   bool isDecoding() const { return remaining() == 1 && generated() > 0; }
+  /// An unfinished step gives a token that is not its last.
+  bool willContinue() const {
+    return remaining() == 0 && inSteps > 0 && inPlan == 0 && !awaitsToken && generated() + 1 < maxTokens;
+  }
   bool isPrefilling() const { return remaining() > 0 && !isDecoding(); }
   bool needsPromptRows() const { return wantsPromptLogits && logitsPlanned < promptTokens; }
   /// Positions it must have room for to give one more token.

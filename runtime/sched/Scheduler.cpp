@@ -39,8 +39,10 @@ Status Scheduler::admit(ScheduledRequest request) {
   return {};
 }
 
+void Scheduler::prepare() { StepPlanner(*state).prepare(); }
+
 Step Scheduler::next() {
-  Step step = StepPlanner(*state).plan();
+  Step step = StepPlanner(*state).finish();
 #ifndef NDEBUG
   Status balanced = state->kv.check();
   assert(balanced.ok() && "the ledger balances at every step");
@@ -67,7 +69,9 @@ static void commitItem(SchedulerState &state, Entry &entry, const Step::Item &it
   if (item.allRows)
     entry.logitsDone = item.end();
   bool reachedEnd = item.end() == entry.total();
-  if (item.sample)
+  if (item.sample && std::exchange(entry.awaitsToken, false))
+    entry.tokens.back() = token;
+  else if (item.sample)
     entry.tokens.push_back(token);
   if (reachedEnd && entry.generated() >= entry.maxTokens)
     state.complete(entry);
@@ -87,6 +91,7 @@ void Scheduler::commit(const Step &step, std::span<const TokenId> tokens) {
 void Scheduler::abandon(const Step &step) {
   if (step.empty())
     return;
+  state->unplanAll(); // It counted on this one.
   state->kv.returnCopies(step.copies);
   state->kv.finishStep(step.epoch);
   for (const Step::Item &item : step.items)
@@ -113,6 +118,7 @@ Status Scheduler::fork(RequestId from, RequestId to, TokenId token) {
     return invalidArgument("fork: expected a request with a token and in no step, found one with " +
                            std::to_string(parent->generated()) + " tokens in " + std::to_string(parent->inSteps) +
                            " steps");
+  state->unplan(*parent); // What it had reserved must be reserved again.
   auto owned = std::make_unique<Entry>(*parent);
   owned->id = to;
   owned->tokens.back() = token;
@@ -145,7 +151,7 @@ SchedulerStats Scheduler::stats() const {
 static RequestView viewOf(const SchedulerState &state, const Entry &entry) {
   bool runs = entry.state == RequestState::Running;
   return {entry.id,           entry.state,
-          entry.promptTokens, entry.generated(),
+          entry.promptTokens, entry.generated() - entry.awaitsToken,
           entry.maxTokens,    entry.planned,
           entry.cachedTokens, entry.computed,
           entry.preemptions,  runs ? static_cast<int64_t>(state.kv.blocks(entry.sequence).size()) : 0};

@@ -16,6 +16,12 @@
 //
 // Several steps may be planned before the first is committed; they are committed
 // in order. A request whose next token is not known yet is not in the later one.
+// It may be prepared for it, though:
+//
+//   Step step = scheduler.next();           // On the device.
+//   scheduler.prepare();                    // While it runs: who is in the next one, and its pages.
+//   scheduler.commit(step, sampled);        // Then fork and finish.
+//   step = scheduler.next();                // The rest: tokens are filled in, who ended is left out.
 //
 // Deterministic: no clock, no randomness. Knows ids, token counts and the
 // KvManager, which it borrows; no text, no device. Threading: none; one owner.
@@ -83,6 +89,11 @@ public:
 
   /// Errors as for proveAdmission, and InvalidArgument for an id in use; nothing is kept then.
   Status admit(ScheduledRequest request);
+
+  /// Plans what is known already of the step that next() will give. Requests whose token an unfinished step gives are
+  /// planned as if they went on. Preempts nobody, and stops where that would be needed. Costs next() nothing: who ends
+  /// or forks meanwhile gives what was planned for it back.
+  void prepare();
 
   /// Plans and begins the next step. Empty when nothing can run now: nothing is admitted, or all that runs is in steps
   /// that are not committed.

@@ -21,7 +21,9 @@ static SchedulerOptions normalized(SchedulerOptions options) {
 }
 
 SchedulerState::SchedulerState(KvManager &kv, SchedulerOptions wanted)
-    : kv(kv), options(normalized(wanted)), waiting(options.maxPassed) {}
+    : kv(kv), options(normalized(wanted)), waiting(options.maxPassed) {
+  openPlan();
+}
 
 Entry *SchedulerState::find(RequestId id) const {
   auto found = entries.find(id);
@@ -39,6 +41,7 @@ Entry &SchedulerState::add(std::unique_ptr<Entry> owned) {
   setRank(entry);
   entries.emplace(entry.id, std::move(owned));
   waiting.add(entry);
+  plan.isSettled = false;
   return entry;
 }
 
@@ -76,9 +79,38 @@ void SchedulerState::insertRunning(Entry &entry) {
 }
 
 void SchedulerState::leaveRunning(Entry &entry) {
+  unplan(entry);
+  plan.isSettled = false; // Pages and a place become free.
   kv.close(entry.sequence);
   entry.sequence = {};
   running.erase(std::find(running.begin(), running.end(), &entry));
+}
+
+void SchedulerState::openPlan() {
+  plan.rows.clear();
+  plan.tokensLeft = options.tokenBudget;
+  plan.rowsLeft = options.maxOutputRows;
+  plan.isSettled = false;
+}
+
+void SchedulerState::unplan(Entry &entry) {
+  if (std::exchange(entry.awaitsToken, false))
+    entry.tokens.pop_back();
+  if (entry.inPlan == 0)
+    return;
+  auto row = std::find_if(plan.rows.begin(), plan.rows.end(), [&](const auto &row) { return row.entry == &entry; });
+  assert(row != plan.rows.end() && row->count == entry.inPlan);
+  plan.tokensLeft += row->count;
+  plan.rowsLeft += row->outputRows;
+  entry.planned -= std::exchange(entry.inPlan, 0);
+  entry.logitsPlanned = std::min(entry.logitsPlanned, std::max(entry.logitsDone, entry.planned));
+  plan.rows.erase(row);
+  plan.isSettled = false;
+}
+
+void SchedulerState::unplanAll() {
+  while (!plan.rows.empty())
+    unplan(*plan.rows.back().entry);
 }
 
 void SchedulerState::preempt(Entry &entry) {

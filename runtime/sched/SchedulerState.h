@@ -8,6 +8,7 @@
 
 #include "runtime/sched/Entry.h"
 #include "runtime/sched/Scheduler.h"
+#include "runtime/sched/StepPlan.h"
 #include "runtime/sched/WaitingQueue.h"
 
 #include <memory>
@@ -35,12 +36,18 @@ struct SchedulerState {
   /// From anywhere to nowhere.
   void forget(Entry &entry);
   void setRank(Entry &entry) const;
+  /// Begins to plan the next step.
+  void openPlan();
+  /// Takes back what the step that is being planned has for an entry; pages reserved for it stay.
+  void unplan(Entry &entry);
+  void unplanAll();
 
   KvManager &kv;
   SchedulerOptions options;
   std::unordered_map<RequestId, std::unique_ptr<Entry>> entries;
   WaitingQueue waiting;
   std::vector<Entry *> running;
+  StepPlan plan;
   int64_t batchPlaces = 0; ///< Under staticBatches: requests that may still join the batch.
   SchedulerStats stats;
   uint64_t lastArrival = 0, lastSerial = 0;

@@ -8,22 +8,38 @@
 
 namespace fusec::runtime {
 
-StepPlanner::StepPlanner(SchedulerState &state)
-    : state(state), kv(state.kv), tokensLeft(state.options.tokenBudget), rowsLeft(state.options.maxOutputRows) {
-  step.packed.reserve(static_cast<size_t>(tokensLeft)); // Items point into it.
-  step.items.reserve(static_cast<size_t>(state.options.maxSequences));
+void StepPlanner::prepare() {
+  isAhead = true;
+  plan.isSettled = runPasses();
 }
 
-Step StepPlanner::plan() {
-  openBatch();
-  serveFirst();
-  decode();
-  prefill();
-  for (const Chunk &chunk : chunks)
-    addItem(*chunk.entry, chunk.count, chunk.allRows);
+Step StepPlanner::finish() {
+  dropUnknown();
+  if (!plan.isSettled || plan.rows.empty())
+    (void)runPasses();
+  step.packed.reserve(static_cast<size_t>(state.options.tokenBudget - plan.tokensLeft)); // Items point into it.
+  step.items.reserve(plan.rows.size());
+  addItems(true);
+  addItems(false);
+  state.openPlan();
   if (!step.empty())
     begin();
   return std::move(step);
+}
+
+bool StepPlanner::runPasses() {
+  openBatch();
+  if (!serveFirst() || !decode())
+    return false;
+  prefill();
+  return true;
+}
+
+/// The step before is not committed yet: what counts on its tokens is not in this one.
+void StepPlanner::dropUnknown() {
+  for (size_t i = plan.rows.size(); i-- > 0;)
+    if (plan.rows[i].entry->awaitsToken)
+      state.unplan(*plan.rows[i].entry);
 }
 
 /// A static batch has places for those that wait when the last one has ended.
@@ -47,9 +63,12 @@ int64_t StepPlanner::secure(Entry &entry, int64_t count) {
 }
 
 /// Room for one token, for which requests behind this one are preempted, the last first. A request that has nobody
-/// behind it waits: it keeps its pages until one before it needs them.
+/// behind it waits: it keeps its pages until one before it needs them. Nobody is preempted ahead: who ends in the step
+/// before may leave the page.
 bool StepPlanner::securePreempting(Entry &entry) {
   while (secure(entry, 1) == 0) {
+    if (isAhead)
+      return false;
     auto victim = std::find_if(state.running.rbegin(), state.running.rend(),
                                [&](Entry *other) { return other == &entry || other->inSteps == 0; });
     if (victim == state.running.rend() || *victim == &entry)
@@ -77,31 +96,47 @@ int32_t StepPlanner::headroom() const {
 
 /// Another request may have computed the next tokens since.
 void StepPlanner::skipCached(Entry &entry) {
-  if (entry.inSteps == 0 && entry.usePrefix && entry.isPrefilling())
+  if (entry.inSteps == 0 && entry.inPlan == 0 && entry.usePrefix && entry.isPrefilling())
     state.skipTo(entry, kv.extendFromCache(entry.sequence, entry.cacheable()));
 }
 
 //===-- Running requests ----------------------------------------------------===//
 
-void StepPlanner::serveFirst() {
-  if (state.running.empty() || state.running.front()->remaining() == 0)
-    return;
-  skipCached(*state.running.front());
-  securePreempting(*state.running.front());
+/// False when it is to be left to finish().
+bool StepPlanner::serveFirst() {
+  if (state.running.empty())
+    return true;
+  Entry &first = *state.running.front();
+  if (first.remaining() == 0 || first.inPlan > 0)
+    return true;
+  skipCached(first);
+  return securePreempting(first) || !isAhead;
 }
 
-void StepPlanner::decode() {
+/// False when it is to be left to finish(): nobody behind a request that lacks a page may take one first.
+bool StepPlanner::decode() {
   // Victims are behind the request that needs the page, so what was visited stays.
   for (size_t i = 0; i < state.running.size(); ++i) {
     Entry &entry = *state.running[i];
-    if (!entry.isDecoding() || tokensLeft == 0 || rowsLeft == 0 || !securePreempting(entry))
+    const bool isExpected = isAhead && entry.willContinue();
+    if (!(entry.isDecoding() || isExpected) || plan.tokensLeft == 0 || plan.rowsLeft == 0)
       continue;
-    entry.planned += 1;
-    --tokensLeft;
-    --rowsLeft;
-    addItem(entry, 1, false);
-    ++step.summary.decodeRows;
+    if (!securePreempting(entry)) {
+      if (isAhead)
+        return false;
+      continue;
+    }
+    if (isExpected)
+      expectToken(entry);
+    record(entry, 1, false);
   }
+  return true;
+}
+
+/// Its next token takes its place before it is known.
+void StepPlanner::expectToken(Entry &entry) {
+  entry.tokens.push_back(0);
+  entry.awaitsToken = true;
 }
 
 //===-- Prompts -------------------------------------------------------------===//
@@ -160,19 +195,20 @@ void StepPlanner::collectWaiting() {
 }
 
 void StepPlanner::prefill() {
-  if (tokensLeft == 0)
+  if (plan.tokensLeft == 0)
     return;
   spare = spareBlocks();
   collectCandidates();
-  auto served = std::find_if(candidates.begin(), candidates.end(),
-                             [&](Candidate &candidate) { return give(candidate, (tokensLeft + 1) / 2, false) > 0; });
+  auto served = std::find_if(candidates.begin(), candidates.end(), [&](Candidate &candidate) {
+    return give(candidate, (plan.tokensLeft + 1) / 2, false) > 0;
+  });
   if (served == candidates.end())
     return;
   for (Candidate &candidate : candidates)
     if (&candidate != &*served)
-      give(candidate, tokensLeft, true);
+      give(candidate, plan.tokensLeft, true);
   for (Candidate &candidate : candidates)
-    give(candidate, tokensLeft, false);
+    give(candidate, plan.tokensLeft, false);
 }
 
 /// Starts a waiting request when a slot and pages for all tokens it has are there, and, for `whole`, if `most` tokens
@@ -201,9 +237,10 @@ bool StepPlanner::tryStart(Candidate &candidate, int64_t most, bool whole) {
 int64_t StepPlanner::affordable(const Entry &entry) const {
   int64_t remaining = entry.remaining();
   if (entry.needsPromptRows())
-    return entry.planned < entry.logitsPlanned ? entry.logitsPlanned - entry.planned : std::min(remaining, rowsLeft);
+    return entry.planned < entry.logitsPlanned ? entry.logitsPlanned - entry.planned
+                                               : std::min(remaining, plan.rowsLeft);
   bool samples = entry.generated() < entry.maxTokens;
-  return samples && rowsLeft == 0 ? remaining - 1 : remaining;
+  return samples && plan.rowsLeft == 0 ? remaining - 1 : remaining;
 }
 
 /// Gives a candidate up to `most` tokens, or none unless they complete its prompt when `whole`. Returns how many.
@@ -211,14 +248,12 @@ int64_t StepPlanner::give(Candidate &candidate, int64_t most, bool whole) {
   Entry &entry = *candidate.entry;
   if (most == 0 || (entry.state == RequestState::Waiting && !tryStart(candidate, most, whole)))
     return 0;
-  auto chunk = std::find_if(chunks.begin(), chunks.end(), [&](const Chunk &chunk) { return chunk.entry == &entry; });
-  if (chunk == chunks.end())
-    skipCached(entry);
+  skipCached(entry);
   int64_t count = std::min(most, affordable(entry));
   if (whole && count < entry.remaining())
     return 0;
   bool allRows = entry.needsPromptRows() && entry.planned >= entry.logitsPlanned;
-  if (chunk != chunks.end() && chunk->allRows != allRows)
+  if (const StepPlan::Row *row = rowOf(entry); row && row->allRows != allRows)
     return 0; // One item has rows for all its tokens, or for none.
   count = secure(entry, count);
   if (count > 0)
@@ -226,39 +261,52 @@ int64_t StepPlanner::give(Candidate &candidate, int64_t most, bool whole) {
   return std::max<int64_t>(count, 0);
 }
 
+/// Null when it has none yet.
+StepPlan::Row *StepPlanner::rowOf(const Entry &entry) {
+  if (entry.inPlan == 0)
+    return nullptr;
+  return &*std::find_if(plan.rows.begin(), plan.rows.end(), [&](const auto &row) { return row.entry == &entry; });
+}
+
 void StepPlanner::record(Entry &entry, int64_t count, bool allRows) {
+  StepPlan::Row *row = rowOf(entry);
+  if (!row)
+    row = &plan.rows.emplace_back(&entry, entry.isDecoding(), allRows);
   entry.planned += count;
-  tokensLeft -= count;
-  if (allRows) {
+  entry.inPlan += count;
+  if (allRows)
     entry.logitsPlanned = entry.planned;
-    rowsLeft -= count;
-  } else if (entry.remaining() == 0 && entry.generated() < entry.maxTokens) {
-    --rowsLeft;
-  }
-  step.summary.prefillTokens += count;
-  for (Chunk &chunk : chunks)
-    if (chunk.entry == &entry) {
-      chunk.count += count;
-      return;
-    }
-  chunks.push_back({&entry, count, allRows});
+  const bool samples = entry.remaining() == 0 && entry.generated() < entry.maxTokens;
+  const int64_t outputRows = allRows ? count : samples;
+  row->count += count;
+  row->outputRows += outputRows;
+  plan.tokensLeft -= count;
+  plan.rowsLeft -= outputRows;
 }
 
 //===-- The step ------------------------------------------------------------===//
 
-/// The `count` tokens before `planned`.
-void StepPlanner::addItem(Entry &entry, int64_t count, bool allRows) {
+void StepPlanner::addItems(bool areDecode) {
+  for (const StepPlan::Row &row : plan.rows)
+    if (row.isDecode == areDecode)
+      addItem(row);
+}
+
+void StepPlanner::addItem(const StepPlan::Row &row) {
+  Entry &entry = *row.entry;
   Step::Item item;
   item.request = entry.id;
   item.sequence = entry.sequence;
-  item.begin = entry.planned - count;
+  item.begin = entry.planned - row.count;
   item.sample = entry.remaining() == 0 && entry.generated() < entry.maxTokens;
-  item.allRows = allRows;
-  size_t offset = step.packed.size();
-  auto from = entry.tokens.begin() + item.begin;
-  step.packed.insert(step.packed.end(), from, from + count);
-  item.tokens = {step.packed.data() + offset, static_cast<size_t>(count)};
-  step.summary.outputRows += allRows ? count : item.sample;
+  item.allRows = row.allRows;
+  const size_t offset = step.packed.size();
+  const auto from = entry.tokens.begin() + item.begin;
+  step.packed.insert(step.packed.end(), from, from + row.count);
+  item.tokens = {step.packed.data() + offset, static_cast<size_t>(row.count)};
+  step.summary.outputRows += row.outputRows;
+  (row.isDecode ? step.summary.decodeRows : step.summary.prefillTokens) += row.count;
+  entry.inPlan = 0;
   ++entry.inSteps;
   step.items.push_back(item);
 }

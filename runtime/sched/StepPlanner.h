@@ -10,7 +10,10 @@
 //      do not wait for long ones; then whatever is left for all in order.
 //      Waiting requests are started in this pass.
 //
-// Lives for one call of Scheduler::next.
+// prepare() goes as far as it can while a step runs; plan() does the same again
+// from the start: what has a row already is passed over.
+//
+// Lives for one call of Scheduler::prepare or next.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,8 +26,9 @@ namespace fusec::runtime {
 
 class StepPlanner {
 public:
-  explicit StepPlanner(SchedulerState &state);
-  Step plan();
+  explicit StepPlanner(SchedulerState &state) : state(state), kv(state.kv), plan(state.plan) {}
+  void prepare();
+  Step finish();
 
   /// Who may get prefill tokens.
   struct Candidate {
@@ -35,16 +39,11 @@ public:
   };
 
 private:
-  /// What a candidate got.
-  struct Chunk {
-    Entry *entry;
-    int64_t count;
-    bool allRows;
-  };
-
+  /// False when preparing ends early: a request lacks a page.
+  bool runPasses();
   void openBatch();
-  void serveFirst();
-  void decode();
+  bool serveFirst();
+  bool decode();
   void prefill();
 
   void collectCandidates();
@@ -57,21 +56,25 @@ private:
   int64_t affordable(const Entry &entry) const;
   int64_t secure(Entry &entry, int64_t count);
   bool securePreempting(Entry &entry);
+  void expectToken(Entry &entry);
   void skipCached(Entry &entry);
   int32_t spareBlocks() const;
   int32_t headroom() const;
 
+  StepPlan::Row *rowOf(const Entry &entry);
   void record(Entry &entry, int64_t count, bool allRows);
-  void addItem(Entry &entry, int64_t count, bool allRows);
+  void dropUnknown();
+  void addItems(bool areDecode);
+  void addItem(const StepPlan::Row &row);
   void begin();
 
   SchedulerState &state;
   KvManager &kv;
+  StepPlan &plan;
   Step step;
-  int64_t tokensLeft, rowsLeft;
-  int32_t spare = 0; ///< Available pages that no running request is known to need.
+  bool isAhead = false; ///< Preparing: tokens of the step before are not known.
+  int32_t spare = 0;    ///< Available pages that no running request is known to need.
   std::vector<Candidate> candidates;
-  std::vector<Chunk> chunks;
 };
 
 } // namespace fusec::runtime

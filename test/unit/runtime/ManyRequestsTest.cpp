@@ -204,7 +204,7 @@ TEST(ManyRequests, SeveralTextsShareThePrompt) {
   engine->step();
   engine->step();
   // 7 + 1 positions fill two pages of four; page 0 is shared by all, the second one is each text's own.
-  EXPECT_EQ(engine->stats().pool.live, 1 + 4);
+  EXPECT_EQ(engine->stats().recent.back().pool.live, 1 + 4);
   while (engine->hasWork())
     engine->step();
   const RequestOutcome &outcome = *recorder->outcome;

@@ -1,7 +1,7 @@
 //===- SchedulerPropertyTest.cpp - random loads on a fake device ----------------===//
 //
-// Random options, policies, arrivals, forks, cancellations, failed steps and
-// steps in flight, on pools of a few pages. Every request that is not cancelled
+// Random options, policies, arrivals, forks, cancellations, failed steps, steps
+// in flight and steps prepared meanwhile, on pools of a few pages. Every request that is not cancelled
 // must give exactly the tokens it gives alone, and every page must come back.
 //
 //===----------------------------------------------------------------------===//
@@ -238,7 +238,7 @@ void Load::checkAnswers() {
 }
 
 void Load::run(int requests) {
-  int rate = 1 + pick(6), cancels = pick(3) == 0 && !calm, depth = 1 + pick(2);
+  int rate = 1 + pick(6), cancels = pick(3) == 0 && !calm, depth = 1 + pick(2), prepares = pick(3);
   for (int round = 0; scheduler.hasWork() || requests > 0 || !inFlight.empty(); ++round) {
     ASSERT_LT(round, 200000) << "no progress";
     for (; requests > 0 && pick(rate) == 0; --requests)
@@ -249,6 +249,9 @@ void Load::run(int requests) {
     if (testing::Test::HasFatalFailure())
       return;
     ASSERT_FALSE(inFlight.empty() && scheduler.hasWork()) << "requests wait and nothing runs";
+    for (int times = pick(prepares + 1); times > 0; --times)
+      scheduler.prepare();
+    ASSERT_TRUE(kv.check().ok()) << kv.check().message();
     if (static_cast<int>(inFlight.size()) >= depth || pick(2))
       finishFirstStep();
     ASSERT_FALSE(testing::Test::HasFatalFailure());
