@@ -4,7 +4,6 @@
 
 #include "runtime/engine/Argmax.h"
 #include "runtime/engine/LogSoftmax.h"
-#include "runtime/engine/SamplingMasses.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +17,9 @@ namespace {
 constexpr float impossible = -std::numeric_limits<float>::infinity();
 
 constexpr size_t smallSelection = 256;
+
+/// Temperatures: more than a weight's and a bound's rounding. The weight at a depth is 2^40 exp(-depth).
+constexpr double depthMargin = 0.01;
 
 Status nothingPossible() { return internalError("sampling: no token has a finite logit"); }
 
@@ -43,26 +45,28 @@ Sampler::Sampler(SamplingParams samplingParams, std::span<const TokenId> prompt,
 }
 
 Result<Sampler::Choice> Sampler::next(std::span<const float> logits, const Restriction &restriction) {
-  TokenId best = -1;
-  if (takesTheBest(restriction)) {
-    best = argmax(logits.first(std::min(logits.size(), static_cast<size_t>(sampleableIds))));
-  } else {
-    adjustScores(logits, restriction);
-    best = argmax(scores);
-  }
+  const std::span<const float> scores =
+      scoresOf(logits.first(std::min(logits.size(), static_cast<size_t>(sampleableIds))), restriction);
+  const bool isDrawn = params.temperature != 0;
+  if (isDrawn)
+    blocks.assign(scores);
+  const TokenId best = isDrawn ? blocks.bestId() : argmax(scores);
   if (best < 0)
     return nothingPossible();
   Choice choice;
-  choice.id = params.temperature == 0 ? best : draw(best);
+  choice.id = isDrawn ? draw(std::min(scores[best], std::numeric_limits<float>::max())) : best;
   if (params.logprobs >= 0)
     fillLogprobs(logits, choice);
   remember(choice.id);
   return choice;
 }
 
-/// The logits need no change and no copy.
-bool Sampler::takesTheBest(const Restriction &restriction) const {
-  return params.temperature == 0 && isPlain() && restriction.allowed.empty() && restriction.banned.empty();
+/// NaN and +inf may be among them: whoever reads them leaves the first out and takes the second for the largest number.
+std::span<const float> Sampler::scoresOf(std::span<const float> logits, const Restriction &restriction) {
+  if (isPlain() && restriction.allowed.empty() && restriction.banned.empty())
+    return logits;
+  adjustScores(logits, restriction);
+  return adjusted;
 }
 
 /// Scores are the logits.
@@ -97,63 +101,73 @@ void Sampler::remember(TokenId id) {
 }
 
 void Sampler::restrict(const Restriction &restriction) {
-  for (std::span<const uint32_t> mask : {std::span<const uint32_t>(allowed), restriction.allowed}) {
-    if (mask.empty())
-      continue;
-    for (size_t id = 0; id < scores.size(); ++id)
-      if (id / 32 >= mask.size() || (mask[id / 32] >> (id % 32) & 1) == 0)
-        scores[id] = impossible;
-  }
+  if (!allowed.empty())
+    restrict(allowed);
+  if (!restriction.allowed.empty())
+    restrict(restriction.allowed);
   for (TokenId id : restriction.banned)
-    if (static_cast<size_t>(id) < scores.size())
-      scores[id] = impossible;
+    if (static_cast<size_t>(id) < adjusted.size())
+      adjusted[id] = impossible;
+}
+
+/// A word of the mask at a time: most say all or nothing.
+void Sampler::restrict(std::span<const uint32_t> mask) {
+  constexpr size_t wordBits = 32;
+  for (size_t begin = 0; begin < adjusted.size(); begin += wordBits) {
+    const uint32_t bits = begin / wordBits < mask.size() ? mask[begin / wordBits] : 0;
+    const size_t end = std::min(begin + wordBits, adjusted.size());
+    if (bits == 0)
+      std::fill(adjusted.begin() + static_cast<std::ptrdiff_t>(begin),
+                adjusted.begin() + static_cast<std::ptrdiff_t>(end), impossible);
+    else if (~bits != 0)
+      for (size_t id = begin; id < end; ++id)
+        adjusted[id] = bits >> (id - begin) & 1 ? adjusted[id] : impossible;
+  }
 }
 
 void Sampler::adjustScores(std::span<const float> logits, const Restriction &restriction) {
-  size_t count = std::min(logits.size(), static_cast<size_t>(sampleableIds));
-  scores.assign(logits.begin(), logits.begin() + count);
+  adjusted.assign(logits.begin(), logits.end());
   for (const auto &[id, bias] : params.logitBias)
-    if (static_cast<size_t>(id) < count)
-      scores[id] += bias;
+    if (static_cast<size_t>(id) < adjusted.size())
+      adjusted[id] += bias;
   if (params.repetitionPenalty != 1)
     applyRepetitionPenalty();
   if (params.presencePenalty != 0 || params.frequencyPenalty != 0)
     applyCountPenalties();
   restrict(restriction);
-  // Last, because the steps above can overflow too.
-  for (float &score : scores)
-    score = std::isnan(score) ? impossible : std::min(score, std::numeric_limits<float>::max());
 }
 
 void Sampler::applyRepetitionPenalty() {
   for (TokenId id : seen) {
-    if (static_cast<size_t>(id) >= scores.size())
+    if (static_cast<size_t>(id) >= adjusted.size())
       continue;
-    float &score = scores[id];
+    float &score = adjusted[id];
     score = score > 0 ? score / params.repetitionPenalty : score * params.repetitionPenalty;
   }
 }
 
 void Sampler::applyCountPenalties() {
   for (const auto &[id, count] : generated)
-    scores[id] -= params.presencePenalty + params.frequencyPenalty * static_cast<float>(count);
+    adjusted[id] -= params.presencePenalty + params.frequencyPenalty * static_cast<float>(count);
 }
 
-TokenId Sampler::draw(TokenId best) {
-  masses.resize(scores.size());
-  fillMasses(scores, scores[best], params.temperature, masses);
-  if (params.topK <= 0 && params.topP >= 1 && params.minP <= 0)
-    return drawFromAll();
-  const MassHistogram spread(masses);
-  const bool hasTopK = params.topK > 0 && static_cast<size_t>(params.topK) < scores.size();
-  SamplingMass least = samplingLeast(params.minP), all = spread.total();
+TokenId Sampler::draw(float best) {
+  const bool hasTopK = params.topK > 0 && static_cast<size_t>(params.topK) < blocks.scores().size();
+  if (!hasTopK && params.topP >= 1 && params.minP <= 0)
+    return drawFromAll(best);
+  const SamplingMass least = std::max<SamplingMass>(samplingLeast(params.minP), 1);
+  // Below this depth weights are less than `least`.
+  const double deepest = std::log(static_cast<double>(samplingOne) / static_cast<double>(least)) + depthMargin;
+  SamplingMass all = 0;
   if (hasTopK)
-    least = std::max(least, spread.lightestOf(params.topK));
+    weighTopK(best, deepest);
   else if (params.topP < 1)
-    least = std::max(least, spread.lightestReaching(samplingNucleus(params.topP, all)));
-  collectCandidates(std::max<SamplingMass>(least, 1));
-  if (hasTopK && static_cast<size_t>(params.topK) < candidates.size())
-    keepTopK(static_cast<size_t>(params.topK));
+    all = weighNucleus(best, deepest);
+  else
+    weighFrom(boundAt(best, deepest), best);
+  collectCandidates(std::max(least, border.least));
+  if (hasTopK)
+    keepTopK();
   if (params.topP < 1)
     keepTopP(hasTopK ? massOfCandidates() : all);
   if (params.minP > 0)
@@ -161,24 +175,73 @@ TokenId Sampler::draw(TokenId best) {
   return drawCandidate();
 }
 
-TokenId Sampler::drawFromAll() {
-  const SamplingMass all = std::reduce(masses.begin(), masses.end());
-  const SamplingMass target = samplingTarget(samplingUniform(params.seed, draws++), all);
+TokenId Sampler::drawFromAll(float best) {
+  sums.assign(blocks.scores(), best, params.temperature);
+  const SamplingMass target = samplingTarget(samplingUniform(params.seed, draws++), sums.total());
   SamplingMass reached = 0;
-  for (size_t id = 0; id < masses.size(); ++id) {
-    reached += masses[id];
+  size_t first = 0;
+  for (SamplingMass group : sums.groups()) {
+    if (reached + group > target)
+      break;
+    reached += group;
+    first += MassSums::groupSize;
+  }
+  masses.resize(std::min(MassSums::groupSize, blocks.scores().size() - first));
+  fillMasses(blocks.scores().subspan(first, masses.size()), best, params.temperature, masses);
+  for (size_t i = 0; i < masses.size(); ++i) {
+    reached += masses[i];
     if (reached > target)
-      return static_cast<TokenId>(id);
+      return static_cast<TokenId>(first + i);
   }
   return -1; // Not reached: the target is below the total.
 }
 
-/// Those that may survive the filters: the rest of the vocabulary needs no sorting.
+/// The score `depth` temperatures below the best, or a little less.
+float Sampler::boundAt(float best, double depth) const {
+  const double bound = best - depth * params.temperature;
+  const float lowest = std::numeric_limits<float>::lowest();
+  return bound <= lowest ? lowest : std::nextafter(static_cast<float>(bound), lowest);
+}
+
+/// The scores that are not below the bound: the rest of the vocabulary needs no sorting.
+void Sampler::weighFrom(float bound, float best) {
+  ids.clear();
+  weighed.clear();
+  blocks.forEachFrom(bound, [&](TokenId id, float score) {
+    ids.push_back(id);
+    weighed.push_back(score);
+  });
+  masses.resize(ids.size());
+  fillMasses(weighed, best, params.temperature, masses);
+  border = {};
+}
+
+void Sampler::weighTopK(float best, double deepest) {
+  weighFrom(std::max(blocks.boundOf(static_cast<size_t>(params.topK)), boundAt(best, deepest)), best);
+  if (masses.size() > smallSelection)
+    border = MassHistogram(masses).borderOf(params.topK);
+}
+
+/// Goes down from the best until the scores weigh enough; returns the weight of the whole vocabulary.
+SamplingMass Sampler::weighNucleus(float best, double deepest) {
+  sums.assign(blocks.scores(), best, params.temperature);
+  const SamplingMass wanted = samplingNucleus(params.topP, sums.total());
+  for (double depth = 3;; depth *= 1.25) {
+    weighFrom(boundAt(best, std::min(depth, deepest)), best);
+    if (depth >= deepest || std::reduce(masses.begin(), masses.end()) >= wanted)
+      break;
+  }
+  if (masses.size() > smallSelection)
+    border = MassHistogram(masses).borderReaching(wanted);
+  return sums.total();
+}
+
+/// Those of the weighed that may survive the filters.
 void Sampler::collectCandidates(SamplingMass least) {
   candidates.clear();
-  for (size_t id = 0; id < scores.size(); ++id)
-    if (masses[id] >= least)
-      candidates.push_back({static_cast<TokenId>(id), scores[id], masses[id]});
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (masses[i] >= least)
+      candidates.push_back({ids[i], weighed[i], masses[i]});
 }
 
 SamplingMass Sampler::massOfCandidates() const {
@@ -188,23 +251,39 @@ SamplingMass Sampler::massOfCandidates() const {
   return sum;
 }
 
-void Sampler::keepTopK(size_t k) {
-  ranked = candidates;
-  auto last = ranked.begin() + static_cast<std::ptrdiff_t>(k - 1);
-  std::nth_element(ranked.begin(), last, ranked.end(), betterCandidate);
-  keepNotWorseThan(*last);
+/// Those that are not certain to stay.
+void Sampler::rankCandidates() {
+  ranked.clear();
+  for (const Candidate &candidate : candidates)
+    if (candidate.weight < border.sure)
+      ranked.push_back(candidate);
+}
+
+void Sampler::keepTopK() {
+  rankCandidates();
+  const int64_t count = params.topK - border.sureCount;
+  if (count < static_cast<int64_t>(ranked.size())) {
+    const auto last = ranked.begin() + (count - 1);
+    std::nth_element(ranked.begin(), last, ranked.end(), betterCandidate);
+    keepNotWorseThan(*last);
+  }
+  border = {}; // It was that of the k best.
 }
 
 /// Keeps the order by id, in which a token is drawn.
 void Sampler::keepNotWorseThan(const Candidate &last) {
-  std::erase_if(candidates, [&](const Candidate &candidate) { return betterCandidate(last, candidate); });
+  std::erase_if(candidates, [&](const Candidate &candidate) {
+    return candidate.weight < border.sure && betterCandidate(last, candidate);
+  });
 }
 
 void Sampler::keepTopP(SamplingMass total) {
-  ranked = candidates;
+  rankCandidates();
+  if (ranked.empty())
+    return;
   // Quickselect by weight: [0, low) is in the nucleus and weighs `reached`, [high, end) is not in it.
   auto at = [&](size_t i) { return ranked.begin() + static_cast<std::ptrdiff_t>(i); };
-  SamplingMass wanted = samplingNucleus(params.topP, total), reached = 0;
+  SamplingMass wanted = samplingNucleus(params.topP, total), reached = border.sureMass;
   size_t low = 0, high = ranked.size();
   while (high - low > smallSelection) {
     size_t middle = low + (high - low) / 2;

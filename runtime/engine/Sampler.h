@@ -23,6 +23,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/engine/SamplingMasses.h"
 #include "runtime/engine/SamplingParams.h"
 #include "runtime/exec/StepInput.h"
 #include "runtime/schema/SamplingMath.h"
@@ -73,17 +74,23 @@ private:
 
   static bool betterCandidate(const Candidate &a, const Candidate &b);
   bool isPlain() const;
-  bool takesTheBest(const Restriction &restriction) const;
+  std::span<const float> scoresOf(std::span<const float> logits, const Restriction &restriction);
   void adjustScores(std::span<const float> logits, const Restriction &restriction);
   void restrict(const Restriction &restriction);
+  void restrict(std::span<const uint32_t> mask);
   void remember(TokenId id);
   void applyRepetitionPenalty();
   void applyCountPenalties();
-  TokenId draw(TokenId best);
-  TokenId drawFromAll();
+  TokenId draw(float best);
+  TokenId drawFromAll(float best);
+  float boundAt(float best, double depth) const;
+  void weighFrom(float bound, float best);
+  void weighTopK(float best, double deepest);
+  SamplingMass weighNucleus(float best, double deepest);
   void collectCandidates(SamplingMass least);
   SamplingMass massOfCandidates() const;
-  void keepTopK(size_t k);
+  void rankCandidates();
+  void keepTopK();
   void keepNotWorseThan(const Candidate &last);
   void keepTopP(SamplingMass total);
   void keepMinP();
@@ -96,10 +103,16 @@ private:
   std::vector<uint32_t> allowed;                  ///< Bits of params.allowedIds; empty = all.
   std::unordered_map<TokenId, int64_t> generated; ///< Output only: times sampled.
   uint64_t draws = 0;
-  std::vector<float> scores;         ///< Work space, reused between tokens.
-  std::vector<SamplingMass> masses;  ///< Work space: the weight of each score.
-  std::vector<Candidate> candidates; ///< Work space, by id.
-  std::vector<Candidate> ranked;     ///< Work space: some of them by score.
+  // Work space, reused between tokens.
+  std::vector<float> adjusted; ///< Scores that are not the logits.
+  ScoreBlocks blocks;
+  MassSums sums;
+  std::vector<TokenId> ids;          ///< Of the scores that were weighed, ascending, ...
+  std::vector<float> weighed;        ///< ... these scores ...
+  std::vector<SamplingMass> masses;  ///< ... and their weights.
+  MassHistogram::Border border;      ///< Between those of them that are certain to stay and to go.
+  std::vector<Candidate> candidates; ///< By id.
+  std::vector<Candidate> ranked;     ///< Some of them by score.
 };
 
 } // namespace fusec::runtime

@@ -5,12 +5,14 @@
 #include "runtime/engine/LogSoftmax.h"
 #include "runtime/engine/Request.h"
 #include "runtime/engine/SamplingMasses.h"
+#include "runtime/engine/ScoreBlocks.h"
 #include "runtime/exec/ModelInfo.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -184,6 +186,97 @@ TEST(Sampler, TopPAgreesWithAFullSort) {
       EXPECT_TRUE(nucleus.count(pick(params, logits))) << topP;
     }
   }
+}
+
+namespace {
+
+/// The definition, without any short cut: weigh all, sort all, cut, draw.
+TokenId drawBySorting(const SamplingParams &params, std::vector<float> scores) {
+  for (float &score : scores)
+    score = std::isnan(score) ? -inf : std::min(score, std::numeric_limits<float>::max());
+  const float best = *std::max_element(scores.begin(), scores.end());
+  struct Entry {
+    TokenId id;
+    SamplingMass mass;
+  };
+  std::vector<Entry> kept;
+  SamplingMass all = 0;
+  for (size_t id = 0; id < scores.size(); ++id) {
+    const SamplingMass mass = samplingWeight(scores[id], best, params.temperature);
+    all += mass;
+    if (mass >= std::max<SamplingMass>(samplingLeast(params.minP), 1))
+      kept.push_back({static_cast<TokenId>(id), mass});
+  }
+  std::sort(kept.begin(), kept.end(), [&](const Entry &a, const Entry &b) {
+    return scores[a.id] != scores[b.id] ? scores[a.id] > scores[b.id] : a.id < b.id;
+  });
+  auto sum = [&] {
+    SamplingMass sum = 0;
+    for (const Entry &entry : kept)
+      sum += entry.mass;
+    return sum;
+  };
+  const bool hasTopK = params.topK > 0 && static_cast<size_t>(params.topK) < scores.size();
+  if (hasTopK)
+    kept.resize(std::min(kept.size(), static_cast<size_t>(params.topK)));
+  if (params.topP < 1) {
+    const SamplingMass wanted = samplingNucleus(params.topP, hasTopK ? sum() : all);
+    SamplingMass reached = 0;
+    size_t count = 0;
+    while (count < kept.size() && reached < wanted)
+      reached += kept[count++].mass;
+    kept.resize(count);
+  }
+  std::sort(kept.begin(), kept.end(), [](const Entry &a, const Entry &b) { return a.id < b.id; });
+  SamplingMass target = samplingTarget(samplingUniform(params.seed, 0), sum());
+  for (const Entry &entry : kept) {
+    if (entry.mass > target)
+      return entry.id;
+    target -= entry.mass;
+  }
+  return -1;
+}
+
+std::vector<float> randomLogits(std::mt19937 &random, size_t count) {
+  const float spread = std::array{0.01f, 1.0f, 3.0f, 30.0f}[random() % 4];
+  std::normal_distribution<float> normal(0, spread);
+  const bool hasTies = random() % 3 == 0, hasCorners = random() % 3 == 0;
+  std::vector<float> logits(count);
+  for (float &logit : logits) {
+    logit = normal(random);
+    if (hasTies)
+      logit = std::round(logit * 2) / 2;
+    if (hasCorners && random() % 50 == 0)
+      logit = std::array{inf, -inf, notANumber, std::numeric_limits<float>::lowest()}[random() % 4];
+  }
+  logits[random() % count] = 1;
+  return logits;
+}
+
+} // namespace
+
+TEST(Sampler, AgreesWithAFullSort) {
+  std::mt19937 random(8);
+  auto one = [&](auto... values) { return std::array{values...}[random() % sizeof...(values)]; };
+  SamplingParams coldest;
+  coldest.temperature = 1e-6f;
+  int distinct = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::vector<float> logits = randomLogits(random, one(1, 63, 64, 65, 1000, 5003, 20000));
+    SamplingParams params;
+    params.temperature = one(1e-6f, 0.1f, 0.7f, 1.0f, 4.0f, 100.0f, 1e30f);
+    params.topK = one(0, 0, 1, 5, 40, 300, 3000, 100000);
+    params.topP = one(1.0f, 0.1f, 0.5f, 0.95f, 0.9999f);
+    params.minP = one(0.0f, 0.0f, 0.05f, 0.5f, 1e-9f);
+    for (params.seed = 0; params.seed < 4; ++params.seed) {
+      const TokenId expected = drawBySorting(params, logits);
+      ASSERT_EQ(pick(params, logits), expected)
+          << logits.size() << " logits, temperature " << params.temperature << ", top_k " << params.topK << ", top_p "
+          << params.topP << ", min_p " << params.minP;
+      distinct += expected != drawBySorting(coldest, logits);
+    }
+  }
+  EXPECT_GT(distinct, 300) << "most draws are not simply the best";
 }
 
 // Top-p is taken of what top-k left: 4/13 and 9/13 = 0.69.
@@ -425,7 +518,7 @@ TEST(Request, IsValidatedAgainstVocabularyAndContext) {
 TEST(SamplingMasses, AreThoseOfTheFunction) {
   std::mt19937 random(3);
   for (float temperature : {1e-38f, 0.1f, 1.0f, 50.0f}) {
-    std::vector<float> scores(1003);
+    std::vector<float> scores(2 * MassSums::groupSize + 100);
     for (float &score : scores)
       score = static_cast<float>(random() % 100000) / -2000.0f;
     scores[5] = 0;
@@ -438,6 +531,12 @@ TEST(SamplingMasses, AreThoseOfTheFunction) {
       sum += masses[i];
     }
     EXPECT_EQ(MassHistogram(masses).total(), sum);
+    MassSums sums;
+    sums.assign(scores, 0, temperature);
+    EXPECT_EQ(sums.total(), sum);
+    ASSERT_EQ(sums.groups().size(), 3u);
+    EXPECT_EQ(sums.groups()[1], std::accumulate(masses.begin() + MassSums::groupSize,
+                                                masses.begin() + 2 * MassSums::groupSize, SamplingMass{0}));
   }
 }
 
@@ -450,11 +549,58 @@ TEST(MassHistogram, KeepsAllThatFiltersMayKeep) {
   std::vector<SamplingMass> sorted = masses;
   std::sort(sorted.rbegin(), sorted.rend());
   SamplingMass reached = 0;
+  auto expectAround = [&](const MassHistogram::Border &border, size_t last) {
+    EXPECT_LE(border.least, sorted[last]);
+    EXPECT_GT(border.sure, sorted[last]);
+    SamplingMass sureMass = 0;
+    int64_t sureCount = 0;
+    for (SamplingMass mass : masses)
+      if (mass >= border.sure) {
+        sureMass += mass;
+        ++sureCount;
+      }
+    EXPECT_EQ(border.sureMass, sureMass);
+    EXPECT_EQ(border.sureCount, sureCount);
+    EXPECT_LE(sureCount, static_cast<int64_t>(last));
+  };
   for (size_t i = 0; i < sorted.size() && sorted[i] > 0; ++i) {
-    EXPECT_LE(spread.lightestOf(static_cast<int64_t>(i + 1)), sorted[i]);
+    expectAround(spread.borderOf(static_cast<int64_t>(i + 1)), i);
     reached += sorted[i];
-    EXPECT_LE(spread.lightestReaching(reached), sorted[i]);
+    expectAround(spread.borderReaching(reached), i);
   }
+}
+
+TEST(ScoreBlocks, FindWhatIsNotBelowABound) {
+  std::mt19937 random(5);
+  for (size_t size : {1, 15, 64, 65, 1000, 4099}) {
+    const std::vector<float> scores = randomLogits(random, size);
+    ScoreBlocks blocks;
+    blocks.assign(scores);
+    EXPECT_EQ(blocks.bestId(), argmax(scores));
+    for (float bound : {-inf, -1.0f, 0.5f, 1e30f}) {
+      std::vector<TokenId> found, expected;
+      blocks.forEachFrom(bound, [&](TokenId id, float score) {
+        found.push_back(id);
+        EXPECT_TRUE(std::isfinite(score));
+      });
+      for (size_t id = 0; id < size; ++id)
+        if (scores[id] >= bound && scores[id] > -inf)
+          expected.push_back(static_cast<TokenId>(id));
+      EXPECT_EQ(found, expected);
+    }
+    for (size_t count : {1, 3, 10, 5000}) {
+      size_t found = 0;
+      blocks.forEachFrom(blocks.boundOf(count), [&](TokenId, float) { ++found; });
+      EXPECT_GE(found, std::min<size_t>(count, static_cast<size_t>(std::count_if(scores.begin(), scores.end(),
+                                                                                 [](float s) { return s > -inf; }))));
+    }
+  }
+  ScoreBlocks none;
+  none.assign({});
+  EXPECT_EQ(none.bestId(), -1);
+  const std::vector<float> impossible = {-inf, notANumber};
+  none.assign(impossible);
+  EXPECT_EQ(none.bestId(), -1);
 }
 
 TEST(Argmax, TakesTheLowestOfTheBest) {
