@@ -44,6 +44,29 @@ void addChoice(MachineBuilder &builder, RuleId rule, std::string_view text, Trie
   builder.setAccept(at);
 }
 
+/// The state after `text`, which is read from `from`.
+StateId addText(MachineBuilder &builder, std::string_view text, StateId from) {
+  for (char c : text) {
+    StateId to = builder.addState(builder.ruleOf(from));
+    builder.byteEdge(from, static_cast<uint8_t>(c), static_cast<uint8_t>(c), to);
+    from = to;
+  }
+  return from;
+}
+
+/// Parts of a JsonSequence.
+struct Sequence {
+  std::string schema, end, next;
+};
+
+Result<Sequence> parseSequence(std::string_view text) {
+  const auto parts = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto isText = [&](const char *name) { return parts.contains(name) && parts[name].is_string(); };
+  if (!parts.is_object() || !parts.contains("schema") || !isText("end") || !isText("next"))
+    return invalidArgument("sequence: expected an object with a schema and the strings end and next");
+  return Sequence{parts["schema"].dump(), parts["end"].get<std::string>(), parts["next"].get<std::string>()};
+}
+
 Result<std::vector<std::string>> parseChoices(std::string_view text) {
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json list, parseJson(text, "choice"));
   std::vector<std::string> choices;
@@ -119,6 +142,23 @@ Result<GrammarPtr> compileJsonObject(VocabularyPtr vocabulary, const Limits &lim
   return compileJsonSchema(R"({"type": "object"})", std::move(vocabulary), limits);
 }
 
+Result<GrammarPtr> compileJsonSequence(std::string_view schema, std::string_view end, std::string_view next,
+                                       VocabularyPtr vocabulary, const Limits &limits) {
+  FUSEC_RETURN_IF_ERROR(checkSize("the schema", schema.size(), limits));
+  CompileBudget budget(limits);
+  MachineBuilder builder(budget);
+  FUSEC_ASSIGN_OR_RETURN(RuleId value, json::buildSchema(schema, builder));
+  RuleId root = builder.addRule("sequence");
+  StateId written = builder.addState(root);
+  builder.callEdge(builder.start(root), value, written);
+  builder.setAccept(written);
+  StateId closed = addText(builder, end, written);
+  builder.setAccept(closed);
+  if (!next.empty())
+    builder.silentEdge(addText(builder, next, closed), builder.start(root));
+  return finish(builder, root, std::move(vocabulary), limits);
+}
+
 Result<GrammarPtr> compile(const GrammarText &text, VocabularyPtr vocabulary, const Limits &limits) {
   switch (text.kind) {
   case GrammarKind::JsonSchema:
@@ -129,6 +169,10 @@ Result<GrammarPtr> compile(const GrammarText &text, VocabularyPtr vocabulary, co
     return compileRegex(text.text, std::move(vocabulary), limits);
   case GrammarKind::Gbnf:
     return compileGbnf(text.text, std::move(vocabulary), limits);
+  case GrammarKind::JsonSequence: {
+    FUSEC_ASSIGN_OR_RETURN(Sequence parts, parseSequence(text.text));
+    return compileJsonSequence(parts.schema, parts.end, parts.next, std::move(vocabulary), limits);
+  }
   case GrammarKind::Choice: {
     FUSEC_RETURN_IF_ERROR(checkSize("choice", text.text.size(), limits));
     FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> choices, parseChoices(text.text));

@@ -41,12 +41,19 @@ Result<GrammarPtr> compileGbnf(std::string_view grammar, VocabularyPtr vocabular
 Result<GrammarPtr> compileChoice(const std::vector<std::string> &choices, VocabularyPtr vocabulary,
                                  const Limits &limits = {});
 
+/// JSON that satisfies the schema; then `end` may follow, and behind it `next` and another such JSON, and so on. With
+/// an empty `next` there is one.
+Result<GrammarPtr> compileJsonSequence(std::string_view schema, std::string_view end, std::string_view next,
+                                       VocabularyPtr vocabulary, const Limits &limits = {});
+
 /// A grammar of any kind, as a server's request names it.
-enum class GrammarKind { JsonSchema, JsonObject, Regex, Gbnf, Choice };
+enum class GrammarKind { JsonSchema, JsonObject, Regex, Gbnf, Choice, JsonSequence };
 
 struct GrammarText {
   GrammarKind kind = GrammarKind::JsonObject;
-  std::string text; ///< Of a choice: a JSON array of strings. Of JsonObject: ignored.
+  /// Of a choice: a JSON array of strings. Of JsonObject: ignored. Of JsonSequence:
+  /// {"schema": ..., "end": "...", "next": "..."}.
+  std::string text;
 };
 
 Result<GrammarPtr> compile(const GrammarText &text, VocabularyPtr vocabulary, const Limits &limits = {});

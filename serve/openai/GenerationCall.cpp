@@ -247,11 +247,11 @@ Failure readGenerationCall(Route route, const std::string &body, const CallConte
   FUSEC_RETURN_FAILURE(readChoices(document, context.options, call));
   FUSEC_RETURN_FAILURE(readStops(document, context.backend.tokenizer().size(), call.request));
   readServing(document, call.request);
-  FUSEC_RETURN_FAILURE(call.chat ? readChatPrompt(body, document, context, call)
-                                 : readTextPrompts(document, context, call));
+  FUSEC_RETURN_FAILURE(call.chat ? readChatPrompt(body, context, call) : readTextPrompts(document, context, call));
   FUSEC_RETURN_FAILURE(checkLengths(context, call));
   // Last: it may take seconds.
-  return readGrammar(body, document, context.backend, call.request.constraint);
+  return call.tools.forced ? readCallGrammar(body, document, context.backend, call.tools, call.request.constraint)
+                           : readGrammar(body, document, context.backend, call.request.constraint);
 }
 
 } // namespace fusec::serve

@@ -15,6 +15,7 @@
 #include "serve/Backend.h"
 #include "serve/openai/ApiOptions.h"
 #include "serve/openai/Parameters.h"
+#include "serve/openai/ToolCallReader.h"
 
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ struct GenerationCall {
   bool explain = false, returnTokenIds = false;
   int logprobs = -1; ///< Rows beside the token's own; -1 = none.
   std::string user;  ///< For the log.
+  ToolUse tools;
   std::vector<std::vector<text::TokenId>> prompts;
   std::vector<std::string> promptTexts; ///< As given, or decoded; only with echo or for the log.
   /// All that the prompts have in common; its `prompt` is empty.

@@ -56,7 +56,14 @@ GenerationJob::GenerationJob(Backend &backend, http::EventLoop &loop, std::share
     : backend(backend), loop(loop), exchange(std::move(exchange)), call(std::move(call)), head(std::move(head)),
       chunks(this->head, this->call.includeUsage), hooks(std::move(hooks)), outcomes(this->call.prompts.size()),
       remaining(this->call.prompts.size()),
-      texts(this->call.prompts.size() * static_cast<size_t>(this->call.request.n)) {}
+      texts(this->call.prompts.size() * static_cast<size_t>(this->call.request.n)) {
+  if (!this->call.tools.format)
+    return;
+  for (Text &text : texts)
+    text.reader.emplace(this->call.tools);
+  if (!this->call.stream)
+    answers.resize(texts.size());
+}
 
 //===----------------------------------------------------------------------===//
 // Start and end
@@ -134,7 +141,7 @@ std::string GenerationJob::begin(size_t prompt, int index) {
   if (std::exchange(text.begun, true))
     return {};
   if (call.chat)
-    return chunks.event(roleChoice(index));
+    return chunks.event(roleChoice(index, call.tools.forced));
   if (!call.echo)
     return {};
   text.characters = countCharacters(call.promptTexts[prompt]);
@@ -146,14 +153,54 @@ std::string GenerationJob::delta(size_t prompt, const runtime::TokenEvent &token
   if (static_cast<size_t>(index) >= texts.size())
     return {};
   std::string out = begin(prompt, index);
-  const bool wantsLogprobs = call.logprobs >= 0 && token.id != runtime::TokenEvent::noToken;
-  if (call.hideText || (token.textDelta.empty() && !wantsLogprobs))
+  if (call.hideText)
     return out;
+  const bool wantsLogprobs = call.logprobs >= 0 && token.id != runtime::TokenEvent::noToken;
+  const runtime::TokenEvent *withLogprobs = wantsLogprobs ? &token : nullptr;
+  if (auto &reader = texts[static_cast<size_t>(index)].reader)
+    return out + toolDelta(index, reader->push(spelled(token)), withLogprobs);
+  return out + textDelta(index, token.textDelta, withLogprobs);
+}
+
+std::string GenerationJob::textDelta(int index, const std::string &delta, const runtime::TokenEvent *withLogprobs) {
+  if (delta.empty() && !withLogprobs)
+    return {};
   Text &text = texts[static_cast<size_t>(index)];
-  out += chunks.event(deltaChoice(call.chat, index, token.textDelta, wantsLogprobs ? &token : nullptr,
-                                  backend.tokenizer(), text.characters));
-  text.characters += countCharacters(token.textDelta);
+  std::string out =
+      chunks.event(deltaChoice(call.chat, index, delta, withLogprobs, backend.tokenizer(), text.characters));
+  text.characters += countCharacters(delta);
   return out;
+}
+
+/// A token's log-probabilities come with its text, or, where it is held back or part of a call, with an empty one.
+std::string GenerationJob::toolDelta(int index, const std::vector<AnswerPiece> &pieces,
+                                     const runtime::TokenEvent *withLogprobs) {
+  std::string out;
+  if (pieces.empty() || pieces.front().kind != AnswerPiece::Kind::Content)
+    out += textDelta(index, "", std::exchange(withLogprobs, nullptr));
+  for (const AnswerPiece &piece : pieces)
+    out += piece.kind == AnswerPiece::Kind::Content ? textDelta(index, piece.text, std::exchange(withLogprobs, nullptr))
+                                                    : chunks.event(callChoice(index, piece));
+  return out;
+}
+
+/// The text of a token. A marker of calls may be a control token, which is left out of other text.
+std::string GenerationJob::spelled(const runtime::TokenEvent &event) const {
+  const text::Tokenizer &tokenizer = backend.tokenizer();
+  if (event.id == runtime::TokenEvent::noToken || !tokenizer.isSpecial(event.id))
+    return event.textDelta;
+  const std::string_view piece = tokenizer.piece(event.id);
+  const bool marks = piece == call.tools.format->begin || (!piece.empty() && call.tools.format->end.ends_with(piece));
+  return marks ? event.textDelta + std::string(piece) : event.textDelta;
+}
+
+void GenerationJob::readWholeAnswers(size_t prompt, const std::vector<runtime::TokenEvent> &events) {
+  for (const runtime::TokenEvent &token : events) {
+    const auto index = static_cast<size_t>(indexOf(prompt, token.choice));
+    if (index < answers.size())
+      for (const AnswerPiece &piece : texts[index].reader->push(spelled(token)))
+        answers[index].add(piece);
+  }
 }
 
 void GenerationJob::onEvents(size_t prompt, const std::vector<runtime::TokenEvent> &events) {
@@ -162,7 +209,7 @@ void GenerationJob::onEvents(size_t prompt, const std::vector<runtime::TokenEven
   if (!std::exchange(gotToken, true) && hooks.onFirstToken)
     hooks.onFirstToken();
   if (!call.stream)
-    return;
+    return readWholeAnswers(prompt, events);
   beginStream();
   std::string out;
   for (const runtime::TokenEvent &token : events)
@@ -196,7 +243,10 @@ void GenerationJob::finishTexts(size_t prompt) {
   for (size_t i = 0; i < choices.size(); ++i) {
     const int index = indexOf(prompt, static_cast<int>(i));
     out += begin(prompt, index); // A text of no token has not begun.
-    out += chunks.event(finishChoice(call.chat, index, choices[i].reason));
+    auto &reader = texts[static_cast<size_t>(index)].reader;
+    if (reader)
+      out += toolDelta(index, reader->finish(), nullptr);
+    out += chunks.event(finishChoice(call.chat, index, choices[i].reason, reader && reader->called()));
   }
   exchange->send(out);
 }
@@ -229,8 +279,13 @@ void GenerationJob::complete() {
   if (call.stream) {
     finishStream(all);
   } else {
+    for (size_t i = 0; i < answers.size(); ++i) {
+      for (const AnswerPiece &piece : texts[i].reader->finish())
+        answers[i].add(piece);
+      answers[i].whole = texts[i].reader->called();
+    }
     Usage usage;
-    exchange->respond({.body = dumpJson(wholeReply(head, call, all, backend.tokenizer(), usage))});
+    exchange->respond({.body = dumpJson(wholeReply(head, call, all, answers, backend.tokenizer(), usage))});
   }
   if (!ended)
     end(std::move(report));

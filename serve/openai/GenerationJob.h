@@ -56,8 +56,9 @@ public:
 private:
   class Listener;
   struct Text {
-    bool begun = false;     ///< Its first chunk is sent.
-    int64_t characters = 0; ///< Sent so far, for text offsets.
+    bool begun = false;                   ///< Its first chunk is sent.
+    int64_t characters = 0;               ///< Sent so far, for text offsets.
+    std::optional<ToolCallReader> reader; ///< Where calls are told from text.
   };
 
   void onEvents(size_t prompt, const std::vector<runtime::TokenEvent> &events);
@@ -68,6 +69,10 @@ private:
   void beginStream();
   std::string begin(size_t prompt, int index);
   std::string delta(size_t prompt, const runtime::TokenEvent &event);
+  std::string spelled(const runtime::TokenEvent &event) const;
+  std::string textDelta(int index, const std::string &delta, const runtime::TokenEvent *withLogprobs);
+  std::string toolDelta(int index, const std::vector<AnswerPiece> &pieces, const runtime::TokenEvent *withLogprobs);
+  void readWholeAnswers(size_t prompt, const std::vector<runtime::TokenEvent> &events);
   void finishTexts(size_t prompt);
   void complete();
   void finishStream(const std::vector<runtime::RequestOutcome> &all);
@@ -88,6 +93,7 @@ private:
   std::vector<std::optional<runtime::RequestOutcome>> outcomes;
   size_t remaining;
   std::vector<Text> texts;
+  std::vector<ToolAnswer> answers; ///< Parallel to `texts` where calls are read and nothing is streamed, else empty.
   bool streaming = false, gotToken = false, ended = false;
 };
 

@@ -102,4 +102,34 @@ Failure readGrammar(const std::string &text, const json &body, const Backend &ba
   return {};
 }
 
+/// Which function's schema is to blame for an error of their grammar.
+static ApiError blameFunction(const std::string &text, const Backend &backend, const Status &whole) {
+  using nlohmann::ordered_json;
+  const ordered_json body = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  for (size_t i = 0; i < body["tools"].size(); ++i) {
+    const ordered_json &function = body["tools"][i]["function"];
+    if (!function.contains("parameters") || function["parameters"].is_null())
+      continue;
+    const auto alone = backend.compileGrammar({GrammarKind::JsonSchema, function["parameters"].dump()});
+    const std::string place = "tools[" + std::to_string(i) + "].function.parameters";
+    if (!alone)
+      return invalidValue(place, place + ": " + alone.status().message());
+  }
+  return invalidValue("tools", "tools: " + whole.message());
+}
+
+Failure readCallGrammar(const std::string &text, const json &body, const Backend &backend, const ToolUse &use,
+                        std::shared_ptr<const grammar::CompiledGrammar> &grammar) {
+  GrammarRequest other;
+  FUSEC_RETURN_FAILURE(readGrammarRequest(body, other));
+  if (other.wanted)
+    return invalidValue("tool_choice",
+                        "tool_choice: a call is required, and the text is already bound by " + other.param);
+  auto compiled = backend.compileGrammar({GrammarKind::JsonSequence, use.grammar});
+  if (!compiled)
+    return blameFunction(text, backend, compiled.status());
+  grammar = std::move(*compiled);
+  return {};
+}
+
 } // namespace fusec::serve

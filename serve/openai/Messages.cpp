@@ -75,18 +75,35 @@ static Failure readContent(const ordered_json &message, const std::string &place
   return {};
 }
 
-/// OpenAI sends the arguments of a call as a string of JSON, templates want the object.
+static Failure checkCall(const ordered_json &call, const std::string &place) {
+  if (!call.is_object() || !isString(call, "type") || call["type"] != "function")
+    return invalidValue(place, place + ": expected {\"type\": \"function\", \"function\": {...}}");
+  auto function = call.find("function");
+  if (function == call.end() || !function->is_object() || !isString(*function, "name"))
+    return invalidValue(place + ".function", place + ".function: expected an object with a name");
+  return {};
+}
+
+/// OpenAI sends the arguments of a call as a string of JSON, templates want the object. The name stands first, as
+/// models write it: some templates print the function as it is.
+static ordered_json asTemplatesRead(const ordered_json &function) {
+  ordered_json out = {{"name", function["name"]}, {"arguments", nullptr}};
+  out.update(function);
+  ordered_json &arguments = out["arguments"];
+  if (arguments.is_string()) {
+    ordered_json parsed = ordered_json::parse(arguments.get<std::string>(), nullptr, /*allow_exceptions=*/false);
+    if (parsed.is_object())
+      arguments = std::move(parsed);
+  }
+  return out;
+}
+
 static Failure readToolCalls(const ordered_json &calls, const std::string &place, ordered_json &out) {
   for (size_t i = 0; i < calls.size(); ++i) {
     const std::string where = place + "[" + std::to_string(i) + "]";
-    FUSEC_RETURN_FAILURE(checkTool(calls[i], where));
+    FUSEC_RETURN_FAILURE(checkCall(calls[i], where));
     ordered_json call = calls[i];
-    ordered_json &arguments = call["function"]["arguments"];
-    if (arguments.is_string()) {
-      ordered_json parsed = ordered_json::parse(arguments.get<std::string>(), nullptr, /*allow_exceptions=*/false);
-      if (parsed.is_object())
-        arguments = std::move(parsed);
-    }
+    call["function"] = asTemplatesRead(calls[i]["function"]);
     out.push_back(std::move(call));
   }
   return {};
@@ -140,13 +157,18 @@ Failure readMessages(const ordered_json &body, ordered_json &messages) {
   return {};
 }
 
-Failure checkTool(const ordered_json &tool, const std::string &place) {
-  if (!tool.is_object() || !isString(tool, "type") || tool["type"] != "function")
-    return invalidValue(place, place + ": expected {\"type\": \"function\", \"function\": {...}}");
-  auto function = tool.find("function");
-  if (function == tool.end() || !function->is_object() || !isString(*function, "name"))
-    return invalidValue(place + ".function", place + ".function: expected an object with a name");
-  return {};
+bool spellArguments(ordered_json &messages) {
+  bool any = false;
+  for (ordered_json &message : messages) {
+    if (!message.contains("tool_calls"))
+      continue;
+    for (ordered_json &call : message["tool_calls"])
+      if (ordered_json &arguments = call["function"]["arguments"]; arguments.is_object()) {
+        arguments = arguments.dump();
+        any = true;
+      }
+  }
+  return any;
 }
 
 } // namespace fusec::serve

@@ -4,6 +4,7 @@
 #include "runtime/base/Json.h"
 #include "runtime/text/ChatPrompt.h"
 #include "serve/openai/Messages.h"
+#include "serve/openai/Tools.h"
 
 namespace fusec::serve {
 
@@ -86,23 +87,6 @@ static bool mentions(const text::ChatTemplate &chat, std::string_view variable) 
   return chat.source().find(variable) != std::string::npos;
 }
 
-static Failure addTools(const ordered_json &body, const text::ChatTemplate &chat, ordered_json &variables) {
-  const auto tools = body.find("tools");
-  const auto choice = body.find("tool_choice");
-  const bool none = choice != body.end() && *choice == "none";
-  if (choice != body.end() && !choice->is_null() && !none && *choice != "auto")
-    return ApiError{ErrorKind::Unsupported, "tool_choice is only supported as \"none\" or \"auto\"", "tool_choice"};
-  if (tools == body.end() || tools->is_null() || tools->empty())
-    return {};
-  for (size_t i = 0; i < tools->size(); ++i)
-    FUSEC_RETURN_FAILURE(checkTool((*tools)[i], "tools[" + std::to_string(i) + "]"));
-  if (!mentions(chat, "tools"))
-    return ApiError{ErrorKind::Unsupported, "tools: this model's chat template has no tools", "tools"};
-  if (!none)
-    variables["tools"] = *tools;
-  return {};
-}
-
 static Failure addExtras(const ordered_json &body, const text::ChatTemplate &chat, ordered_json &variables) {
   const auto effort = body.find("reasoning_effort");
   if (effort != body.end() && !effort->is_null()) {
@@ -123,8 +107,17 @@ static Failure addExtras(const ordered_json &body, const text::ChatTemplate &cha
   return {};
 }
 
-Failure encodeChat(const std::string &text, const json &body, const Backend &backend, bool addGenerationPrompt,
-                   bool addSpecial, std::vector<text::TokenId> &ids) {
+/// Some templates put the arguments of earlier calls together with text and fail on the object that most want.
+static Result<std::vector<text::Segment>> render(const text::ChatTemplate &chat, ordered_json &variables) {
+  Result<std::vector<text::Segment>> segments = chat.renderSegments(variables);
+  if (segments || !spellArguments(variables["messages"]))
+    return segments;
+  Result<std::vector<text::Segment>> again = chat.renderSegments(variables);
+  return again ? std::move(again) : std::move(segments);
+}
+
+Failure encodeChat(const std::string &text, const ChatPromptOptions &options, const Backend &backend,
+                   std::vector<text::TokenId> &ids, ToolUse &use) {
   const text::ChatTemplate *chat = backend.chatTemplate();
   if (!chat)
     return ApiError{ErrorKind::Unsupported, "messages: this model has no chat template; use /v1/completions",
@@ -134,24 +127,28 @@ Failure encodeChat(const std::string &text, const json &body, const Backend &bac
   ordered_json messages;
   FUSEC_RETURN_FAILURE(readMessages(ordered, messages));
   const text::Tokenizer &tokenizer = backend.tokenizer();
-  ordered_json variables = text::chatVariables(tokenizer, std::move(messages), addGenerationPrompt);
-  FUSEC_RETURN_FAILURE(addTools(ordered, *chat, variables));
+  ordered_json variables = text::chatVariables(tokenizer, std::move(messages), options.addGenerationPrompt);
+  ToolRequest tools;
+  FUSEC_RETURN_FAILURE(readTools(ordered, chat->source(), tools));
+  if (!tools.shown.empty())
+    variables["tools"] = std::move(tools.shown);
   FUSEC_RETURN_FAILURE(addExtras(ordered, *chat, variables));
-  Result<std::vector<text::Segment>> segments = chat->renderSegments(variables);
+  Result<std::vector<text::Segment>> segments = render(*chat, variables);
   if (!segments)
     return invalidValue("messages", segments.status().message());
-  auto encoded = text::encodeSegments(tokenizer, *segments, addSpecial);
+  use = std::move(tools.use);
+  if (use.forced) // The answer begins where its first call does.
+    segments->push_back({std::string(use.format->begin) + std::string(use.format->opening), /*fromTemplate=*/true});
+  auto encoded = text::encodeSegments(tokenizer, *segments, options.addSpecial);
   if (!encoded)
     return invalidValue("messages", "messages: " + encoded.status().message());
   ids = std::move(*encoded);
   return {};
 }
 
-Failure readChatPrompt(const std::string &text, const json &body, const CallContext &context, GenerationCall &call) {
+Failure readChatPrompt(const std::string &text, const CallContext &context, GenerationCall &call) {
   std::vector<text::TokenId> ids;
-  // A template writes BOS itself where its model wants one.
-  FUSEC_RETURN_FAILURE(
-      encodeChat(text, body, context.backend, /*addGenerationPrompt=*/true, /*addSpecial=*/false, ids));
+  FUSEC_RETURN_FAILURE(encodeChat(text, {}, context.backend, ids, call.tools));
   call.promptTexts.push_back(context.options.logPrompts ? context.backend.tokenizer().decode(ids, /*skipSpecial=*/false)
                                                         : std::string());
   call.prompts.push_back(std::move(ids));

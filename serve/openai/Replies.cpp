@@ -130,15 +130,43 @@ json Usage::toJson() const {
 }
 
 /// An end by the server is told by an error, so that what is left are OpenAI's two reasons.
-static std::string reasonName(FinishReason reason) { return reason == FinishReason::Length ? "length" : "stop"; }
+static std::string reasonName(FinishReason reason, bool called) {
+  if (reason == FinishReason::Length)
+    return "length";
+  return called ? "tool_calls" : "stop";
+}
+
+static json callJson(const AnswerPiece &piece) {
+  return {{"id", piece.id}, {"type", "function"}, {"function", {{"name", piece.text}, {"arguments", ""}}}};
+}
+
+void ToolAnswer::add(const AnswerPiece &piece) {
+  if (piece.kind == AnswerPiece::Kind::Content)
+    content += piece.text;
+  else if (piece.kind == AnswerPiece::Kind::Call)
+    calls.push_back(callJson(piece));
+  else
+    calls[static_cast<size_t>(piece.call)]["function"]["arguments"].get_ref<std::string &>() += piece.text;
+}
+
+static json messageJson(const std::string &text, const ToolAnswer *answer) {
+  json message = {{"role", "assistant"}, {"content", answer ? answer->content : text}, {"refusal", nullptr}};
+  if (!answer || answer->calls.empty())
+    return message;
+  if (answer->content.empty())
+    message["content"] = nullptr;
+  message["tool_calls"] = answer->calls;
+  return message;
+}
 
 static json wholeChoice(const GenerationCall &call, size_t prompt, int index, const runtime::RequestOutcome &outcome,
-                        const runtime::Generation &generation, const text::Tokenizer &tokenizer) {
+                        const runtime::Generation &generation, const ToolAnswer *answer,
+                        const text::Tokenizer &tokenizer) {
   json choice = {{"index", index},
                  {"logprobs", wholeLogprobs(call, outcome, generation, tokenizer)},
-                 {"finish_reason", call.hideText ? "length" : reasonName(generation.reason)}};
+                 {"finish_reason", call.hideText ? "length" : reasonName(generation.reason, answer && answer->whole)}};
   if (call.chat)
-    choice["message"] = {{"role", "assistant"}, {"content", generation.text}, {"refusal", nullptr}};
+    choice["message"] = messageJson(generation.text, answer);
   else
     choice["text"] = (call.echo ? call.promptTexts[prompt] : "") + (call.hideText ? "" : generation.text);
   if (call.returnTokenIds) {
@@ -161,13 +189,15 @@ Usage usageOf(const GenerationCall &call, const std::vector<runtime::RequestOutc
 }
 
 json wholeReply(const ReplyHead &head, const GenerationCall &call, const std::vector<runtime::RequestOutcome> &outcomes,
-                const text::Tokenizer &tokenizer, Usage &usage) {
+                const std::vector<ToolAnswer> &answers, const text::Tokenizer &tokenizer, Usage &usage) {
   json reply = headJson(head, head.chat ? "chat.completion" : "text_completion");
   json choices = json::array();
   for (size_t prompt = 0; prompt < outcomes.size(); ++prompt)
-    for (const runtime::Generation &generation : outcomes[prompt].choices)
-      choices.push_back(
-          wholeChoice(call, prompt, static_cast<int>(choices.size()), outcomes[prompt], generation, tokenizer));
+    for (const runtime::Generation &generation : outcomes[prompt].choices) {
+      const size_t index = choices.size();
+      choices.push_back(wholeChoice(call, prompt, static_cast<int>(index), outcomes[prompt], generation,
+                                    answers.empty() ? nullptr : &answers[index], tokenizer));
+    }
   reply["choices"] = std::move(choices);
   usage = usageOf(call, outcomes);
   reply["usage"] = usage.toJson();
@@ -220,7 +250,15 @@ static json streamChoice(bool chat, int index, json content) {
   return choice;
 }
 
-json roleChoice(int index) { return streamChoice(true, index, {{"role", "assistant"}, {"content", ""}}); }
+json roleChoice(int index, bool onlyCalls) {
+  return streamChoice(true, index, {{"role", "assistant"}, {"content", onlyCalls ? json(nullptr) : json("")}});
+}
+
+json callChoice(int index, const AnswerPiece &piece) {
+  json call = piece.kind == AnswerPiece::Kind::Call ? callJson(piece) : json{{"function", {{"arguments", piece.text}}}};
+  call["index"] = piece.call;
+  return streamChoice(true, index, {{"tool_calls", json::array({std::move(call)})}});
+}
 
 json deltaChoice(bool chat, int index, const std::string &text, const runtime::TokenEvent *event,
                  const text::Tokenizer &tokenizer, int64_t offset) {
@@ -238,9 +276,9 @@ json deltaChoice(bool chat, int index, const std::string &text, const runtime::T
   return choice;
 }
 
-json finishChoice(bool chat, int index, FinishReason reason) {
+json finishChoice(bool chat, int index, FinishReason reason, bool called) {
   json choice = streamChoice(chat, index, chat ? json::object() : json(""));
-  choice["finish_reason"] = reasonName(reason);
+  choice["finish_reason"] = reasonName(reason, called);
   return choice;
 }
 

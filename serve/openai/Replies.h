@@ -31,10 +31,20 @@ struct Usage {
   nlohmann::json toJson() const;
 };
 
-/// The whole answer; `outcomes` one per prompt, in order. `usage` is filled.
+/// A chat's answer with calls told from text.
+struct ToolAnswer {
+  std::string content;
+  nlohmann::json calls = nlohmann::json::array(); ///< As `message.tool_calls`.
+  bool whole = false;                             ///< There are calls, and none is cut off.
+
+  void add(const AnswerPiece &piece);
+};
+
+/// The whole answer; `outcomes` one per prompt, in order. `answers`: one per text where calls are read, else empty.
+/// `usage` is filled.
 nlohmann::json wholeReply(const ReplyHead &head, const GenerationCall &call,
-                          const std::vector<runtime::RequestOutcome> &outcomes, const text::Tokenizer &tokenizer,
-                          Usage &usage);
+                          const std::vector<runtime::RequestOutcome> &outcomes, const std::vector<ToolAnswer> &answers,
+                          const text::Tokenizer &tokenizer, Usage &usage);
 
 /// Writes the chunks of one stream as server-sent events. What they have in common is printed once.
 class ChunkWriter {
@@ -51,12 +61,15 @@ private:
   std::string end;
 };
 
-/// The first delta of a chat.
-nlohmann::json roleChoice(int index);
+/// The first delta of a chat. `onlyCalls`: no content follows.
+nlohmann::json roleChoice(int index, bool onlyCalls);
+/// A call begins, or its arguments go on.
+nlohmann::json callChoice(int index, const AnswerPiece &piece);
 /// Text, and log-probabilities when `event` is not null and they are wanted. `offset`: characters of the text before.
 nlohmann::json deltaChoice(bool chat, int index, const std::string &text, const runtime::TokenEvent *event,
                            const text::Tokenizer &tokenizer, int64_t offset);
-nlohmann::json finishChoice(bool chat, int index, runtime::FinishReason reason);
+/// `called`: the text was calls of functions.
+nlohmann::json finishChoice(bool chat, int index, runtime::FinishReason reason, bool called);
 
 Usage usageOf(const GenerationCall &call, const std::vector<runtime::RequestOutcome> &outcomes);
 /// The `fusec` object that "explain" asks for: one entry per prompt.

@@ -26,9 +26,12 @@ static Failure tokenizeBody(const std::string &text, const json &body, const Bac
   const bool chat = jsonFind(body, "messages");
   if (chat && prompt)
     return invalidValue("prompt", "prompt: expected either `prompt` or `messages`, found both");
+  ToolUse unused;
   if (chat)
-    return encodeChat(text, body, backend, flag(body, "add_generation_prompt", true),
-                      flag(body, "add_special_tokens", false), ids);
+    return encodeChat(text,
+                      {.addGenerationPrompt = flag(body, "add_generation_prompt", true),
+                       .addSpecial = flag(body, "add_special_tokens", false)},
+                      backend, ids, unused);
   if (!prompt)
     return invalidValue("prompt", "prompt: missing, expected a string");
   auto encoded = backend.tokenizer().encode(

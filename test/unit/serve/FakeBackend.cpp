@@ -29,7 +29,8 @@ static text::Tokenizer makeTokenizer() {
   const nlohmann::json document = {
       {"version", "1.0"},
       {"added_tokens",
-       {added(imStart, "<|im_start|>", true), added(imEnd, "<|im_end|>", true), added(think, "<think>", false)}},
+       {added(imStart, "<|im_start|>", true), added(imEnd, "<|im_end|>", true), added(think, "<think>", false),
+        added(toolCalls, "[TOOL_CALLS]", true), added(pythonTag, "<|python_tag|>", true)}},
       {"normalizer", nullptr},
       {"pre_tokenizer", byteLevel},
       {"post_processor", nullptr},
@@ -41,11 +42,13 @@ static text::Tokenizer makeTokenizer() {
   return *parsed;
 }
 
-static text::ChatTemplate makeTemplate() {
-  Result<text::ChatTemplate> compiled = text::ChatTemplate::compile(
-      "{% if tools %}{{ tools | tojson }}\n{% endif %}"
-      "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
-      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+static constexpr const char *chatMl =
+    "{% if tools %}{{ tools | tojson }}\n{% endif %}"
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+static text::ChatTemplate makeTemplate(const std::string &source) {
+  Result<text::ChatTemplate> compiled = text::ChatTemplate::compile(source);
   EXPECT_TRUE(compiled.ok()) << compiled.status().message();
   return std::move(*compiled);
 }
@@ -55,7 +58,7 @@ static std::string lastLine(const std::string &prompt) {
   return end == std::string::npos ? prompt : prompt.substr(end + 1);
 }
 
-FakeBackend::FakeBackend() : answer(lastLine), words(makeTokenizer()), chat(makeTemplate()) {
+FakeBackend::FakeBackend() : answer(lastLine), words(makeTokenizer()), chat(makeTemplate(chatMl)) {
   info.name = "fake";
   info.architecture = "none";
   info.digest = "0123456789abcdef0123456789abcdef";
@@ -63,6 +66,8 @@ FakeBackend::FakeBackend() : answer(lastLine), words(makeTokenizer()), chat(make
   info.contextLength = 512;
   thread = std::thread([this] { work(); });
 }
+
+void FakeBackend::useTemplate(const std::string &source) { chat = makeTemplate(source); }
 
 FakeBackend::~FakeBackend() {
   {
@@ -85,7 +90,7 @@ Result<runtime::RequestId> FakeBackend::submit(runtime::Request request,
   last = request;
   Running entry{runtime::RequestId(nextId++), request, std::move(listener), {}, false};
   const std::string text = answer(words.decode(request.prompt, /*skipSpecial=*/false));
-  const auto planned = words.encode(text, {.addSpecial = false});
+  const auto planned = words.encode(text, {.addSpecial = false, .parseSpecial = spellsMarkers});
   for (int i = 0; i < request.n; ++i)
     entry.choices.push_back(
         {*planned, *runtime::TextStream::create(words, request.prompt, request.stopStrings), {}, 0, false});

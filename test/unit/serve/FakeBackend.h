@@ -1,6 +1,6 @@
 //===- FakeBackend.h - an engine that says what a test wants -----------------------===//
 //
-// A vocabulary of ASCII characters and three control tokens, a ChatML template,
+// A vocabulary of ASCII characters and a few control tokens, a ChatML template,
 // and answers that are made by a function of the prompt's text. Requests run on
 // one thread, one token each in turn, as a real engine's do.
 //
@@ -23,7 +23,7 @@
 
 namespace fusec::serve::test {
 
-inline constexpr text::TokenId imStart = 200, imEnd = 201, think = 202;
+inline constexpr text::TokenId imStart = 200, imEnd = 201, think = 202, toolCalls = 203, pythonTag = 204;
 
 class FakeBackend final : public Backend {
 public:
@@ -36,9 +36,14 @@ public:
   std::atomic<bool> stalled = false;                   ///< Accepts requests and does nothing.
   std::atomic<bool> failing = false;                   ///< Every request ends with an error after its second token.
   bool hasTemplate = true;                             ///< Set before the server starts.
+  bool spellsMarkers = false;                          ///< What answers spell of control tokens becomes those.
+  int64_t context = 512;                               ///< Likewise.
   std::function<void(runtime::EngineStats &)> figures; ///< Adds to stats(); set before the server starts.
   mutable std::string grammarSeen;                     ///< Kind and text of the last compiled grammar.
   std::optional<runtime::Request> last;                ///< As submitted; read it when nothing runs.
+
+  /// Another chat template than ChatML; before the server starts.
+  void useTemplate(const std::string &source);
 
   /// Requests that have not ended.
   int64_t open() const;
@@ -55,7 +60,7 @@ public:
   const runtime::ModelInfo &model() const override { return info; }
   const text::Tokenizer &tokenizer() const override { return words; }
   const text::ChatTemplate *chatTemplate() const override { return hasTemplate ? &chat : nullptr; }
-  int64_t contextTokens() const override { return 512; }
+  int64_t contextTokens() const override { return context; }
 
   std::atomic<int> flushes = 0;
 

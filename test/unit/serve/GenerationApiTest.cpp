@@ -175,7 +175,8 @@ TEST_F(GenerationApi, ShowsToolsToATemplateThatHasThem) {
   EXPECT_THAT(backend.tokenizer().decode(backend.last->prompt, false), testing::StartsWith("[{"));
   ok("/v1/chat/completions", with(hello, {{"tools", tools}, {"tool_choice", "none"}}));
   EXPECT_THAT(backend.tokenizer().decode(backend.last->prompt, false), testing::StartsWith("<|im_start|>"));
-  expectError("/v1/chat/completions", with(hello, {{"tools", tools}, {"tool_choice", "required"}}), 400, "tool_choice");
+  expectError("/v1/chat/completions", with(hello, {{"tools", tools}, {"tool_choice", "required"}}), 400, "tool_choice",
+              "none of the known formats");
 }
 
 TEST_F(GenerationApi, ExplainsARequestThatAsks) {

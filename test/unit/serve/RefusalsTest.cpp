@@ -115,7 +115,7 @@ TEST_F(Refusals, CombinationsThatMeanNothing) {
 /// Bug report 40: ids outside the vocabulary.
 TEST_F(Refusals, IdsOutsideTheVocabulary) {
   start();
-  for (const char *id : {"-1", "203", "256", "2147483648", "1099511627776", "1e30", "1.5", "18446744073709551615"}) {
+  for (const char *id : {"-1", "205", "256", "2147483648", "1099511627776", "1e30", "1.5", "18446744073709551615"}) {
     expectError("/v1/completions", json::parse(R"({"prompt":[65,)" + std::string(id) + "]}"), 400, "prompt",
                 id[0] == '1' ? "" : id);
     expectError("/v1/completions", json::parse(R"({"prompt":"a","stop_token_ids":[)" + std::string(id) + "]}"), 400,
