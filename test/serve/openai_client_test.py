@@ -6,10 +6,13 @@ usage: openai_client_test.py FUSEC ARTIFACT
 ARTIFACT is that of stories260K, whose greedy text is known. openai_client_test.sh finds a Python with OpenAI's package.
 """
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -35,9 +38,11 @@ class Server:
         raise SystemExit("the server did not start: " + "".join(self.log))
 
     def get(self, path, key=None, data=None):
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Content-Type": "application/json"} if data else {}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers, data=data)) as reply:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers)) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -83,6 +88,8 @@ def completions(client):
     again = client.completions.create(model="stories", prompt=["Once", "One day"], n=2, seed=5, max_tokens=8)
     check([c.index for c in several.choices] == [0, 1, 2, 3], "indexes")
     check([c.text for c in several.choices] == [c.text for c in again.choices], "equal seeds, equal text")
+    other = client.completions.create(model="stories", prompt=["Once", "One day"], n=2, seed=6, max_tokens=8)
+    check([c.text for c in several.choices] != [c.text for c in other.choices], "other seeds, other text")
     probabilities = client.completions.create(**{**greedy, "max_tokens": 4}, logprobs=3, echo=True).choices[0].logprobs
     check(probabilities.token_logprobs[0] is None and len(probabilities.tokens) == 5, "echo with logprobs")
     check(all(len(row) == 3 for row in probabilities.top_logprobs[1:]), "top_logprobs")
@@ -106,6 +113,111 @@ def errors(client):
     error = refused(openai.AuthenticationError,
                     lambda: client.with_options(api_key="wrong").models.list(), None, "invalid_api_key")
     check(error.status_code == 401, "401")
+
+
+# As Hermes and Qwen show tools and write calls.
+TEMPLATE = """{% for t in tools or [] %}{{ t.function | tojson }}{% endfor %}{% for m in messages %}{{ m.role }}: \
+{% if m.tool_calls %}{% for c in m.tool_calls %}<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}{% else %}{{ m.content }}{% endif %}
+{% endfor %}assistant: """
+TOOLS = [{"type": "function", "function": {"name": "light", "strict": True, "parameters": {
+    "type": "object", "required": ["on", "room"], "additionalProperties": False,
+    "properties": {"on": {"type": "boolean"}, "room": {"$ref": "#/$defs/room"}},
+    "$defs": {"room": {"enum": ["hall", "attic"]}}}}},
+    {"type": "function", "function": {"name": "now"}}]
+
+
+def checked(calls):
+    """The calls, each of a function there is, with arguments that fit its schema."""
+    for call in calls:
+        arguments = json.loads(call.function.arguments)
+        if call.function.name == "light":
+            check(type(arguments["on"]) is bool and arguments["room"] in ("hall", "attic") and len(arguments) == 2, call)
+        else:
+            check(call.function.name == "now" and arguments == {}, call)
+    return [(call.function.name, call.function.arguments) for call in calls]
+
+
+def streamed_calls(stream):
+    calls, finish = [], None
+    for chunk in stream:
+        choice = chunk.choices[0]
+        check(not choice.delta.content, "no content beside required calls")
+        finish = choice.finish_reason or finish
+        for call in choice.delta.tool_calls or []:
+            if call.id:
+                check(call.index == len(calls) and call.type == "function", call)
+                calls.append([call.function.name, ""])
+            calls[call.index][1] += call.function.arguments
+    return [tuple(call) for call in calls], finish
+
+
+def spaces(server):
+    """A bias against white space, which a grammar allows plenty of and a model of stories likes."""
+    reply = server.get("/tokenize", data=json.dumps({"prompt": " \n\t\r", "add_special_tokens": False}).encode())
+    return {str(token): -100 for token in json.loads(reply[1])["tokens"]}
+
+
+def tools(server, client):
+    """stories260K knows no tools; what binds it to write calls is the grammar."""
+    create = client.chat.completions.create
+    messages = [{"role": "user", "content": "Light, please."}]
+    asked = dict(model="stories", messages=messages, tools=TOOLS, temperature=0, max_tokens=200, logit_bias=spaces(server))
+    for choice in ({"type": "function", "function": {"name": "light"}}, "required"):
+        single = dict(asked, tool_choice=choice, parallel_tool_calls=False)
+        whole = create(**single).choices[0]
+        check((whole.finish_reason, whole.message.content) == ("tool_calls", None), whole)
+        calls = checked(whole.message.tool_calls)
+        check(len(calls) == 1 and (choice == "required" or calls[0][0] == "light"), calls)
+        check(streamed_calls(create(**single, stream=True)) == (calls, "tool_calls"), "streamed as whole")
+        check(checked(create(**dict(single, temperature=1.5, seed=3)).choices[0].message.tool_calls), "at a high temperature")
+    several = create(**asked, tool_choice="required").choices[0]
+    complete = several.message.tool_calls[:-1] if several.finish_reason == "length" else several.message.tool_calls
+    checked(complete)
+    messages.append(whole.message)  # The client's own object goes back as it is.
+    messages.append({"role": "tool", "tool_call_id": whole.message.tool_calls[0].id, "content": "done"})
+    answer = create(**dict(asked, max_tokens=8)).choices[0]
+    check(answer.finish_reason == "length" and answer.message.tool_calls is None, answer)
+    refused(openai.BadRequestError, lambda: create(**dict(asked, tools=[{"type": "function", "function": {"name": ""}}])),
+            "tools[0].function.name", "invalid_value")
+    refused(openai.BadRequestError, lambda: create(**asked, tool_choice={"type": "function", "function": {"name": "x"}}),
+            "tool_choice.function.name", "invalid_value")
+
+
+def chats(client):
+    """Log-probabilities, seeds and usage of the chat route."""
+    create = client.chat.completions.create
+    asked = dict(model="stories", messages=[{"role": "user", "content": "Once"}], max_tokens=12)
+    row = create(**asked, temperature=0, logprobs=True, top_logprobs=3).choices[0].logprobs.content
+    check(len(row) == 12 and all(len(token.top_logprobs) == 3 for token in row), row)
+    check(all(token.logprob == max(other.logprob for other in token.top_logprobs) for token in row), "greedy is the best")
+    check("".join(bytes(token.bytes).decode("utf-8", "replace") for token in row).strip() ==
+          create(**asked, temperature=0).choices[0].message.content.strip(), "the tokens are the text")
+    chunks = list(create(**asked, temperature=0, logprobs=True, stream=True, stream_options={"include_usage": True}))
+    streamed = [token.logprob for chunk in chunks for choice in chunk.choices if choice.logprobs
+                for token in choice.logprobs.content]
+    check(streamed == [token.logprob for token in row], "streamed log-probabilities")
+    check(chunks[-1].usage.completion_tokens == 12 and all(chunk.usage is None for chunk in chunks[:-1]), "usage last")
+    texts = [create(**asked, temperature=1, seed=seed).choices[0].message.content for seed in (1, 1, 2, 3)]
+    check(texts[0] == texts[1] and len(set(texts)) == 3, f"equal seeds give equal text, others do not: {texts}")
+    check(len({choice.message.content for choice in create(**asked, temperature=1, seed=1, n=3).choices}) == 3, "n")
+    stopped = create(**dict(asked, max_tokens=60), temperature=0, stop=[" "]).choices[0]
+    check(stopped.finish_reason == "stop" and " " not in stopped.message.content, stopped)
+
+
+def with_template(fusec, artifact):
+    """The server of a copy of the artifact that has a chat template."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "stories.fusec")
+        shutil.copytree(artifact, copy)
+        with open(os.path.join(copy, "chat_template.jinja"), "w") as file:
+            file.write(TEMPLATE)
+        server = Server(fusec, copy, "--served-model-name", "stories")
+        client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)
+        tools(server, client)
+        chats(client)
+        check(server.stop() == 0, "exit code")
 
 
 def drain(server, client):
@@ -139,8 +251,9 @@ def main():
     completions(client)
     errors(client)
     check("vllm:num_requests_running" in server.get("/metrics", "k1")[1], "vLLM's names")
-    check(server.get("/admin/flush", "k1", b"{}")[0] in (401, 415), "the admin key is another one")
+    check(server.get("/admin/flush", "k1", b"{}")[0] == 401, "the admin key is another one")
     drain(server, client)
+    with_template(fusec, artifact)
     lines = [json.loads(line) for line in server.log if line.startswith("{")]
     check(any(line.get("finish") == "length" and line["key"] == 0 for line in lines), "the log")
     print(f"passed; {len(lines)} lines of log")
