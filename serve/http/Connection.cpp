@@ -162,15 +162,15 @@ void Connection::onPeerGone(bool ended) {
     close();
 }
 
-void Connection::abandon() {
+void Connection::abandon(Departure why) {
   if (auto open = exchange.lock()) {
     exchange.reset();
     ++shared.stats.abandoned;
-    open->abandon();
+    open->abandon(why);
   }
 }
 
-void Connection::close() {
+void Connection::close(Departure why) {
   if (state == State::Closed)
     return;
   const bool unanswered = state == State::Busy && !complete;
@@ -178,7 +178,7 @@ void Connection::close() {
   error_code ignored;
   socket.close(ignored);
   if (unanswered)
-    abandon();
+    abandon(why);
   shared.onClosed(this);
 }
 
@@ -190,7 +190,7 @@ void Connection::closeWhenIdle() {
 
 void Connection::checkDeadlines(Clock::time_point now) {
   if (writing && now - lastProgress > shared.options.writeTimeout)
-    return close();
+    return close(Departure::TooSlow);
   if (now < deadline)
     return;
   if (state == State::Head || state == State::Body)
@@ -246,7 +246,7 @@ void Connection::send(std::string_view bytes) {
   if (chunked)
     append("\r\n");
   if (output.size() + inFlight.size() - inFlightSent > shared.options.maxUnsentBytes)
-    return close();
+    return close(Departure::TooSlow);
   flush();
 }
 

@@ -52,7 +52,7 @@ public:
   /// Closes now when no request is being answered, else after its answer.
   void closeWhenIdle();
   /// Closes now; a request being answered is abandoned.
-  void close();
+  void close(Departure why = Departure::Left);
   /// Acts on deadlines that have passed.
   void checkDeadlines(Clock::time_point now);
 
@@ -66,7 +66,7 @@ private:
   void enterBody();
   void dispatch();
   void onPeerGone(bool ended);
-  void abandon();
+  void abandon(Departure why);
   /// Answers an error of the transport and closes after it.
   void fail(int status, std::string_view message);
 

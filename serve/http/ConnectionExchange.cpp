@@ -52,18 +52,19 @@ void ConnectionExchange::endStream() {
   std::exchange(connection, nullptr)->endStream();
 }
 
-void ConnectionExchange::onAbandoned(std::function<void()> callback) {
+void ConnectionExchange::onAbandoned(std::function<void(Departure)> callback) {
   if (stage == Stage::Abandoned)
-    callback();
+    callback(departure);
   else
     abandoned = std::move(callback);
 }
 
-void ConnectionExchange::abandon() {
+void ConnectionExchange::abandon(Departure why) {
+  departure = why;
   stage = Stage::Abandoned;
   connection.reset();
   if (auto callback = std::exchange(abandoned, nullptr))
-    callback();
+    callback(why);
 }
 
 } // namespace fusec::serve::http

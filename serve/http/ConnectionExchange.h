@@ -22,10 +22,10 @@ public:
   void startStream(Response head) override;
   void send(std::string_view bytes) override;
   void endStream() override;
-  void onAbandoned(std::function<void()> callback) override;
+  void onAbandoned(std::function<void(Departure)> callback) override;
 
   /// The client left.
-  void abandon();
+  void abandon(Departure why);
 
 private:
   enum class Stage { Waiting, Streaming, Done, Abandoned };
@@ -34,7 +34,8 @@ private:
   Request message;
   std::vector<Header> extra;
   Stage stage = Stage::Waiting;
-  std::function<void()> abandoned;
+  std::function<void(Departure)> abandoned;
+  Departure departure = Departure::Left;
 };
 
 } // namespace fusec::serve::http

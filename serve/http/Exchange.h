@@ -2,7 +2,7 @@
 //
 //   void answer(std::shared_ptr<Exchange> exchange) {
 //     exchange->startStream({.contentType = "text/event-stream"});
-//     exchange->onAbandoned([=] { stopWorking(); });
+//     exchange->onAbandoned([=](Departure) { stopWorking(); });
 //     exchange->send("data: 1\n\n");                    // now or later
 //     exchange->endStream();
 //   }
@@ -25,6 +25,12 @@
 
 namespace fusec::serve::http {
 
+/// Why a client counts as gone.
+enum class Departure {
+  Left,    ///< It closed or reset its connection, or sent no more; or the server ends.
+  TooSlow, ///< It read too little of its answer: see ServerOptions::maxUnsentBytes and writeTimeout.
+};
+
 class Exchange {
 public:
   virtual ~Exchange() = default;
@@ -41,7 +47,7 @@ public:
   virtual void endStream() = 0;
 
   /// `callback` runs once when the client goes away before the answer is complete: at once, when it already has.
-  virtual void onAbandoned(std::function<void()> callback) = 0;
+  virtual void onAbandoned(std::function<void(Departure)> callback) = 0;
 };
 
 } // namespace fusec::serve::http

@@ -80,9 +80,9 @@ Failure GenerationJob::submit(size_t prompt) {
 }
 
 void GenerationJob::start() {
-  exchange->onAbandoned([weak = weak_from_this()] {
+  exchange->onAbandoned([weak = weak_from_this()](http::Departure why) {
     if (auto job = weak.lock())
-      job->onAbandoned();
+      job->onAbandoned(why);
   });
   for (size_t prompt = 0; prompt < call.prompts.size() && !ended; ++prompt)
     if (Failure failure = submit(prompt))
@@ -101,11 +101,12 @@ void GenerationJob::end(JobReport report) {
     std::exchange(hooks.onEnd, nullptr)(report);
 }
 
-void GenerationJob::onAbandoned() {
+void GenerationJob::onAbandoned(http::Departure why) {
   if (ended)
     return;
   cancelAll();
-  end({.status = 499, .error = "client_closed_request"});
+  const bool slow = why == http::Departure::TooSlow;
+  end({.status = 499, .error = slow ? "client_read_too_slowly" : "client_closed_request"});
 }
 
 void GenerationJob::fail(const ApiError &error) {

@@ -31,7 +31,7 @@ namespace fusec::serve {
 
 /// What is known of a job at its end, for logs and counters.
 struct JobReport {
-  int status = 0;          ///< HTTP; 499 = the client left.
+  int status = 0;          ///< HTTP; 499 = the client left, or read too slowly.
   std::string error = {};  ///< Code of the error; empty without one.
   std::string finish = {}; ///< "stop", "length", ...; of the first text.
   Usage usage = {};
@@ -63,7 +63,7 @@ private:
 
   void onEvents(size_t prompt, const std::vector<runtime::TokenEvent> &events);
   void onDone(size_t prompt, runtime::RequestOutcome outcome);
-  void onAbandoned();
+  void onAbandoned(http::Departure why);
   Failure submit(size_t prompt);
 
   void beginStream();

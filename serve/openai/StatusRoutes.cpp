@@ -107,7 +107,7 @@ void Api::live(const Visit &visit) {
   auto exchange = visit.exchange;
   exchange->startStream(
       {.contentType = "text/event-stream; charset=utf-8", .headers = {{"Cache-Control", "no-cache"}}});
-  exchange->onAbandoned([this, weak = std::weak_ptr(alive), raw = exchange.get()] {
+  exchange->onAbandoned([this, weak = std::weak_ptr(alive), raw = exchange.get()](http::Departure) {
     if (weak.lock())
       std::erase_if(watchers, [raw](const auto &watcher) { return watcher.get() == raw; });
   });

@@ -3,6 +3,7 @@
 
 #include "runtime/base/AtomicFile.h"
 #include "tools/fusec/Interrupt.h"
+#include "tools/fusec/OwnedDirectory.h"
 
 #include <algorithm>
 #include <sys/stat.h>
@@ -76,32 +77,13 @@ std::optional<fs::path> ArtifactCache::find(const ArtifactKey &key) const {
 // Build and publish
 //===----------------------------------------------------------------------===//
 
-/// Moved away in one step, then deleted, so that nobody sees it half gone.
-static void moveAwayAndDelete(const fs::path &entry) {
-  const fs::path trash = uniqueTemporary(entry.parent_path());
-  std::error_code error;
-  fs::rename(entry, trash, error);
-  fs::remove_all(trash, error);
-}
-
 Status ArtifactCache::remove(const ArtifactKey &key) const {
   std::error_code error;
   if (fs::exists(entryPath(key), error))
-    moveAwayAndDelete(entryPath(key));
+    OwnedDirectory::moveAwayAndRemove(entryPath(key));
   if (fs::exists(entryPath(key), error))
     return notFound("'" + entryPath(key).string() + "': cannot remove from the cache");
   return {};
-}
-
-/// Temporaries of compiles that were killed; a living one is never a day old.
-void ArtifactCache::removeAbandoned() const {
-  std::error_code error;
-  const auto limit = fs::file_time_type::clock::now() - std::chrono::hours(24);
-  for (const fs::directory_entry &entry : fs::directory_iterator(root / "artifacts", error)) {
-    const bool temporary = entry.path().filename().string().starts_with(".tmp-");
-    if (temporary && entry.last_write_time(error) < limit)
-      fs::remove_all(entry.path(), error);
-  }
 }
 
 Result<fs::path> ArtifactCache::publish(const fs::path &built, const fs::path &entry) const {
@@ -111,13 +93,10 @@ Result<fs::path> ArtifactCache::publish(const fs::path &built, const fs::path &e
     fs::rename(built, entry, error);
     if (!error)
       return entry;
-    if (isWhole(entry)) {
-      fs::remove_all(built, error);
+    if (isWhole(entry))
       return entry;
-    }
-    moveAwayAndDelete(entry);
+    OwnedDirectory::moveAwayAndRemove(entry);
   }
-  fs::remove_all(built, error);
   return internalError("'" + entry.string() + "': cannot publish the compiled model");
 }
 
@@ -129,21 +108,16 @@ Result<fs::path> ArtifactCache::findOrBuild(const ArtifactKey &key, const Build 
   fs::create_directories(entry.parent_path(), error);
   if (error)
     return notFound("'" + entry.parent_path().string() + "': cannot create: " + error.message());
-  removeAbandoned();
-  const fs::path temporary = uniqueTemporary(entry.parent_path());
-  auto discard = [temporary] {
+  OwnedDirectory::removeAbandoned(entry.parent_path()); // Of compiles that were killed.
+  FUSEC_ASSIGN_OR_RETURN(OwnedDirectory owned, OwnedDirectory::create(entry.parent_path()));
+  const fs::path artifact = owned.path() / "artifact";
+  InterruptCleanup cleanup([path = owned.path()] {
     std::error_code ignored;
-    fs::remove_all(temporary, ignored);
-  };
-  InterruptCleanup cleanup(discard);
-  Status status = build(temporary);
-  if (status.ok())
-    status = writeFileAtomically(temporary / sealName, describeFiles(temporary));
-  if (!status.ok()) {
-    discard();
-    return status;
-  }
-  return publish(temporary, entry);
+    fs::remove_all(path, ignored);
+  });
+  FUSEC_RETURN_IF_ERROR(build(artifact));
+  FUSEC_RETURN_IF_ERROR(writeFileAtomically(artifact / sealName, describeFiles(artifact)));
+  return publish(artifact, entry);
 }
 
 } // namespace fusec

@@ -8,6 +8,7 @@
 // entry is built beside its place and renamed, so it is seen whole or not at
 // all; two processes that compile the same model both succeed and one result
 // stays. An entry whose files do not match its seal is a miss and is replaced.
+// What a killed compile left is removed by the next one.
 //
 // Threading: const methods may run at once, also in several processes.
 //
@@ -58,7 +59,6 @@ public:
 private:
   std::filesystem::path entryPath(const ArtifactKey &key) const;
   Result<std::filesystem::path> publish(const std::filesystem::path &built, const std::filesystem::path &entry) const;
-  void removeAbandoned() const;
 
   std::filesystem::path root;
 };

@@ -297,6 +297,29 @@ TEST_F(GenerationApi, CancelsForAClientThatLeft) {
   EXPECT_GT(backend.cancelled(), 0);
 }
 
+/// A client that reads nothing: what it does not take is bounded, its request ends, the log says why, others go on.
+TEST_F(GenerationApi, CancelsForAClientThatDoesNotRead) {
+  backend.context = 200'000;
+  start({}, {.maxUnsentBytes = 100'000});
+  backend.tokenMilliseconds = 1; // As slow as a model, else the text ends before the first byte is sent.
+  backend.answer = [](const std::string &prompt) { return std::string(prompt.size() > 3 ? 4 : 150'000, 'x'); };
+  const std::string endless = post("/v1/completions", R"({"prompt":"a","max_tokens":150000,"stream":true})");
+  Client deaf(server->port(), 4096);
+  deaf.send(endless);
+  ASSERT_TRUE(waitFor([&] { return backend.open() == 1; }));
+  // Each of the 150,000 deltas has some 200 bytes: it is cut long before the text ends.
+  for (int others = 0; backend.cancelled() == 0 && others < 10'000; ++others)
+    EXPECT_EQ(ok("/v1/completions", {{"prompt", "next"}})["choices"][0]["text"], "xxxx");
+  EXPECT_TRUE(waitFor([&] { return backend.open() == 0; }));
+  EXPECT_EQ(backend.cancelled(), 1);
+  EXPECT_EQ(server->stats().abandoned, 1);
+  server->stop(1s);
+  const auto cut = std::find_if(lines.begin(), lines.end(),
+                                [](const std::string &line) { return json::parse(line)["status"] == 499; });
+  ASSERT_NE(cut, lines.end());
+  EXPECT_EQ(json::parse(*cut)["error"], "client_read_too_slowly");
+}
+
 TEST_F(GenerationApi, LimitsRequestsAtOnceAndTime) {
   start({.maxConcurrent = 2, .requestTimeout = std::chrono::seconds(1)});
   backend.stalled = true;

@@ -34,7 +34,10 @@ protected:
 
   void handle(std::shared_ptr<Exchange> exchange) {
     const Request &request = exchange->request();
-    exchange->onAbandoned([this] { ++abandoned; });
+    exchange->onAbandoned([this](Departure why) {
+      departure = why;
+      ++abandoned;
+    });
     if (request.path == "/echo")
       exchange->respond(
           {.contentType = "text/plain", .body = request.method + " " + request.query + " " + request.body});
@@ -68,6 +71,7 @@ protected:
 
   std::unique_ptr<Server> server;
   std::atomic<int> abandoned = 0;
+  std::atomic<Departure> departure = Departure::Left;
   std::vector<std::shared_ptr<Exchange>> held;
 };
 
@@ -200,6 +204,7 @@ TEST_F(HttpServer, NoticesThatAClientLeft) {
       std::this_thread::sleep_for(20ms);
     (client.*how)();
     EXPECT_TRUE(waitFor([&] { return abandoned == 1; }, 1s)) << path;
+    EXPECT_EQ(departure, Departure::Left);
   };
   for (const char *path : {"/wait", "/stream"})
     for (auto how : {&Client::close, &Client::reset, &Client::halfClose})
@@ -213,6 +218,7 @@ TEST_F(HttpServer, CutsAClientThatStopsReading) {
   client.send(get("/flood"));
   EXPECT_TRUE(client.readUntil("xxx"));
   EXPECT_TRUE(waitFor([&] { return abandoned == 1; }));
+  EXPECT_EQ(departure, Departure::TooSlow);
 }
 
 TEST_F(HttpServer, CutsAClientThatTakesNothingForLong) {
@@ -220,6 +226,7 @@ TEST_F(HttpServer, CutsAClientThatTakesNothingForLong) {
   Client client(port(), 4096);
   client.send(get("/flood"));
   EXPECT_TRUE(waitFor([&] { return abandoned == 1; }));
+  EXPECT_EQ(departure, Departure::TooSlow);
 }
 
 TEST_F(HttpServer, AnswersForAHandlerThatForgets) {

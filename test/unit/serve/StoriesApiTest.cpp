@@ -31,14 +31,23 @@ protected:
     if (!artifact || !std::filesystem::is_regular_file(known))
       GTEST_SKIP() << "needs FUSEC_STORIES_ARTIFACT and " << known;
     expected = (*readJsonFile(known))["text"].get<std::string>();
-    auto started =
-        runtime::EngineService::start({.artifact = artifact, .threads = 1, .chunkTokens = 64, .maxSequences = 8});
+    open({.artifact = artifact, .threads = 1, .chunkTokens = 64, .maxSequences = 8});
+  }
+  void open(const runtime::EngineOptions &options) {
+    auto started = runtime::EngineService::start(options);
     ASSERT_TRUE(started.ok()) << started.status().message();
     service = std::move(*started);
     backend = std::make_unique<EngineBackend>(*service);
     server = std::move(*http::Server::bind({}));
     api = std::make_unique<Api>(*backend, *server, ApiOptions{.modelName = "stories"}, ApiHooks{});
     server->run([this](std::shared_ptr<http::Exchange> exchange) { api->handle(std::move(exchange)); });
+  }
+  /// The same server over an engine with other options.
+  void reopen(runtime::EngineOptions options) {
+    TearDown();
+    options.artifact = std::getenv("FUSEC_STORIES_ARTIFACT");
+    options.threads = 1;
+    open(options);
   }
   void TearDown() override {
     if (!server)
@@ -70,6 +79,8 @@ protected:
     const runtime::Ledger pool = service->stats().pool;
     return pool.live == 0 && pool.parked == 0;
   }
+
+  int64_t preemptions() { return service->stats().counters[runtime::Counter::Preemptions]; }
 
   std::string expected;
   std::unique_ptr<runtime::EngineService> service;
@@ -206,6 +217,118 @@ TEST_F(StoriesApi, Bug27TheSamePromptAgain) {
     EXPECT_EQ(first["choices"], third["choices"]) << tokens;
     EXPECT_LT(third["usage"]["prompt_tokens_details"]["cached_tokens"], tokens);
   }
+}
+
+/// Bug report 20: an end token within a prompt is a token like others, alone and beside shorter and longer prompts.
+TEST_F(StoriesApi, Bug20EndTokensWithinAPrompt) {
+  const std::vector<int> turn = {1, 403, 407, 261}, shorter = {1, 300};
+  std::vector<int> talk = turn, without = turn, other = turn, longer(200, 305);
+  talk.push_back(2);
+  other.push_back(1);
+  for (std::vector<int> *ids : {&talk, &without, &other})
+    ids->insert(ids->end(), turn.begin(), turn.end());
+  const json body = {{"temperature", 0}, {"max_tokens", 12}, {"logprobs", 3}, {"skip_prefix_cache", true}};
+  const auto choices = [&](const json &prompts) {
+    json request = body;
+    request["prompt"] = prompts;
+    json list = ok(request)["choices"];
+    for (json &choice : list)
+      choice.erase("index");
+    return list;
+  };
+  const json alone = choices(json::array({talk}));
+  const json together = choices({shorter, talk, longer, talk});
+  EXPECT_EQ(together[1], alone[0]);
+  EXPECT_EQ(together[3], alone[0]);
+  // It is neither left out nor the same as another control token.
+  EXPECT_NE(choices(json::array({without}))[0]["logprobs"], alone[0]["logprobs"]);
+  EXPECT_NE(choices(json::array({other}))[0]["logprobs"], alone[0]["logprobs"]);
+}
+
+/// Bug report 29: sequences that lose their pages and get them back give what they give alone, each piece once.
+TEST_F(StoriesApi, Bug29Preemption) {
+  const auto body = [](int i) {
+    return json{{"prompt", {1}},      {"temperature", i % 2 ? 1 : 0}, {"seed", i}, {"max_tokens", 200}, {"logprobs", 1},
+                {"ignore_eos", true}, {"skip_prefix_cache", true}};
+  };
+  std::vector<json> alone(16), crowded(16);
+  for (int i = 0; i < 16; ++i)
+    alone[i] = ok(body(i));
+  EXPECT_EQ(preemptions(), 0);
+  // 64 pages are wanted, 10 there are.
+  reopen({.chunkTokens = 64, .maxSequences = 16, .kvTokens = 640});
+  std::vector<std::string> streams(16);
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 16; ++i)
+    clients.emplace_back([&, i] {
+      crowded[i] = ok(body(i));
+      json streaming = body(i);
+      streaming["stream"] = true;
+      streams[i] = joinedText(call(streaming).body);
+    });
+  for (std::thread &client : clients)
+    client.join();
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(crowded[i]["choices"], alone[i]["choices"]) << i;
+    EXPECT_EQ(crowded[i]["usage"], alone[i]["usage"]) << i;
+    EXPECT_EQ(streams[i], alone[i]["choices"][0]["text"].get<std::string>()) << i;
+  }
+  EXPECT_GT(preemptions(), 0) << "nothing was tested";
+}
+
+/// Bug report 33: a long prompt stops nobody's decoding.
+TEST_F(StoriesApi, Bug33DecodingGoesOnBesideALongPrompt) {
+  reopen({.chunkTokens = 32, .maxSequences = 16});
+  const json body = {
+      {"prompt", std::vector<int>(400, 300)}, {"max_tokens", 1}, {"explain", true}, {"skip_prefix_cache", true}};
+  json why;
+  // By steps, not by the clock: each chunk of the prompt has to share its step with all ten. Again where the ten had
+  // ended before a busy machine let the prompt in.
+  for (int attempt = 0; attempt < 30 && (attempt == 0 || why["batch"]["min"] != 11); ++attempt) {
+    std::vector<Client> streams;
+    for (int i = 0; i < 10; ++i) {
+      json stream = greedy(500);
+      stream["ignore_eos"] = stream["stream"] = true;
+      streams.emplace_back(server->port());
+      streams.back().send(post("/v1/completions", stream.dump()));
+    }
+    for (Client &stream : streams)
+      ASSERT_TRUE(stream.readUntil("data: "));
+    why = ok(body)["fusec"]["requests"][0];
+  }
+  EXPECT_GE(why["steps"], 400 / 32);
+  EXPECT_EQ(why["batch"]["min"], 11) << why.dump();
+  // With a chunk of it a step holds no more tokens than any other may: that is what a delta waits for.
+  for (const runtime::StepRecord &step : service->stats().recent)
+    EXPECT_LE(step.tokens, 32) << step.number;
+}
+
+/// Bug report 33: small requests go on while a large one waits for memory, and it gets its turn.
+TEST_F(StoriesApi, Bug33ALargeRequestInAFloodOfSmallOnes) {
+  reopen({.chunkTokens = 64, .maxSequences = 8, .kvTokens = 640});
+  std::atomic<bool> served = false;
+  std::atomic<int> small = 0;
+  std::vector<std::thread> flood;
+  for (int i = 0; i < 6; ++i)
+    flood.emplace_back([&] {
+      while (!served) {
+        json body = greedy(100);
+        body["skip_prefix_cache"] = true;
+        EXPECT_EQ(ok(body)["usage"]["completion_tokens"], 100);
+        ++small;
+      }
+    });
+  while (small < 12)
+    std::this_thread::sleep_for(1ms);
+  const int before = small;
+  const json large = ok({{"prompt", std::vector<int>(450, 300)}, {"max_tokens", 40}, {"ignore_eos", true}});
+  const int meanwhile = small - before;
+  served = true;
+  for (std::thread &thread : flood)
+    thread.join();
+  EXPECT_EQ(large["usage"]["completion_tokens"], 40);
+  // It waited for some of those before it, not for the end of the flood.
+  EXPECT_LT(meanwhile, 200);
 }
 
 TEST_F(StoriesApi, TextsOfOneRequestAndSeeds) {

@@ -3,12 +3,16 @@
 
 #include "runtime/base/AtomicFile.h"
 #include "test/unit/tools/TemporaryDirectory.h"
+#include "tools/fusec/OwnedDirectory.h"
 
 #include <atomic>
+#include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace fusec;
 using fusec::test::TemporaryDirectory;
@@ -150,6 +154,36 @@ TEST(ArtifactCache, RemoveForgets) {
   ASSERT_TRUE(cache.findOrBuild(key(), builder.function()));
   EXPECT_TRUE(cache.remove(key()).ok());
   EXPECT_FALSE(cache.find(key()));
+}
+
+/// kill -9 leaves no litter: whoever was killed holds its lock no more. A build that goes on elsewhere is left alone.
+TEST(ArtifactCache, SweepsWhatKilledBuildsLeft) {
+  TemporaryDirectory dir;
+  const ArtifactCache cache(dir.path());
+  const fs::path artifacts = dir.path() / "artifacts";
+  fs::create_directories(artifacts);
+  for (int round = 0; round < 3; ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      (void)cache.findOrBuild(key(), [](const fs::path &directory) -> Status {
+        (void)writeFileAtomically(directory / "half", "x");
+        (void)raise(SIGKILL);
+        return {};
+      });
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(entriesIn(artifacts), 1u) << "what the round before left is gone";
+  }
+  auto living = OwnedDirectory::create(artifacts);
+  ASSERT_TRUE(living.ok()) << living.status().message();
+  Builder builder;
+  ASSERT_TRUE(cache.findOrBuild(key(), builder.function()));
+  EXPECT_TRUE(fs::exists(living->path()));
+  EXPECT_EQ(entriesIn(artifacts), 2u) << "the entry and the build that goes on";
 }
 
 TEST(ArtifactCache, SweepsOldTemporariesOnly) {
