@@ -9,55 +9,14 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import openai
 
-STORY = "Once upon a time, there was a little girl named Lily. She loved to play outside in the park."
-
-
-class Server:
-    def __init__(self, fusec, artifact, *options):
-        self.process = subprocess.Popen([fusec, "serve", artifact, "--port", "0", "--threads", "1", *options],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.log = []
-        self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)
-        self.reader.start()
-        for line in self.process.stdout:
-            found = re.search(r"listening on (http://\S+)/v1", line)
-            if found:
-                self.url = found.group(1)
-                return
-        raise SystemExit("the server did not start: " + "".join(self.log))
-
-    def get(self, path, key=None, data=None):
-        headers = {"Content-Type": "application/json"} if data else {}
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers)) as reply:
-                return reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
-        self.reader.join(5)
-        return code
-
-
-def check(condition, what):
-    if not condition:
-        raise SystemExit(f"failed: {what}")
-
+from serving import STORY, Server, check
 
 def refused(kind, call, param, code):
     try:
