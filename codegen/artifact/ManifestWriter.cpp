@@ -272,6 +272,10 @@ int64_t pageStride(mlir::ModuleOp module, int64_t alignment) {
   return llvm::divideCeil(bytes, alignment) * alignment;
 }
 
+int64_t pageTokens(mlir::ModuleOp module) {
+  return static_cast<int64_t>((*module.getOps<plan::ProgramOp>().begin()).getPage());
+}
+
 std::vector<std::string> symbolOrder() { return {"T", "S", "B", "R", "C", "W"}; }
 
 json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::ArrayRef<TargetPlan> targets,

@@ -16,6 +16,8 @@ std::vector<std::string> symbolOrder();
 /// Bytes from a page of a cache to its next in a plan's module: the pages of all caches lie side by side, and together
 /// fill a multiple of `alignment`. 0 without caches.
 int64_t pageStride(mlir::ModuleOp module, int64_t alignment);
+/// Positions of a page of a plan's caches.
+int64_t pageTokens(mlir::ModuleOp module);
 
 /// The manifest of a plan; `weights` has a range for every weight and constant.
 nlohmann::ordered_json manifestOf(const models::ModelConfig &config, int64_t modelBytes,

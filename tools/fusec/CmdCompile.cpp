@@ -31,6 +31,7 @@ private:
   std::string model, output, dumpPhasesTo, dumpKernelsTo, remarks;
   KvDtypeOption kvDtype;
   KvLayoutOption kvLayout;
+  KvPageOption kvPage;
   FusionPlanOption fusionPlan;
   ExtensionOptions extensions;
   bool force = false;
@@ -63,6 +64,7 @@ void CompileCommand::declare(CLI::App &app) {
       ->excludes(target);
   CLI::Option *kvDtypeGiven = kvDtype.declare(app);
   kvLayout.declare(app);
+  kvPage.declare(app);
   fusionPlan.declare(app);
   extensions.declare(app);
   app.add_flag("--force", force, "replace an existing output");
@@ -148,6 +150,7 @@ int CompileCommand::execute(const Environment &environment) {
   options.extensions = extensions.files;
   options.kvDtype = kvDtype.type();
   options.kvLayout = kvLayout.layout();
+  options.pageTokens = kvPage.chosen();
   options.fusionPlan = fusionPlan.file;
   options.dumpPhasesTo = dumpPhasesTo;
   options.dumpKernelsTo = dumpKernelsTo;

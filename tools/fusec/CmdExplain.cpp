@@ -26,6 +26,7 @@ private:
   std::string html, timings, writePlan;
   FusionPlanOption fusionPlan;
   KvDtypeOption kvDtype;
+  KvPageOption kvPage;
   ExtensionOptions extensions;
   bool json = false, diff = false;
   ExplainOptions options;
@@ -46,6 +47,7 @@ void ExplainCommand::declare(CLI::App &app) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"avx2", "avx512"}));
   kvDtype.declare(app);
+  kvPage.declare(app);
   fusionPlan.declare(app);
   extensions.declare(app);
   const char *group = "Forms";
@@ -89,6 +91,7 @@ Status ExplainCommand::resolve() {
   options.form = json ? ReportForm::Json : ReportForm::Text;
   options.html = !html.empty();
   options.kvDtype = kvDtype.type();
+  options.pageTokens = kvPage.chosen();
   options.fusionPlan = fusionPlan.file;
   options.extensions = extensions.files;
   options.timings = timings;

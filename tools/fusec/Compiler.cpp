@@ -79,10 +79,19 @@ std::vector<std::string> compilerPhases() {
   return names;
 }
 
+/// Vectors and steps of a loop over cached positions do not reach over a page's end.
+static Status checkPageTokens(int64_t tokens) {
+  if (tokens >= leastPageTokens && tokens <= mostPageTokens && (tokens & (tokens - 1)) == 0)
+    return {};
+  return invalidArgument("a page of the KV cache has a power of two of tokens, " + std::to_string(leastPageTokens) +
+                         " to " + std::to_string(mostPageTokens) + ", not " + std::to_string(tokens));
+}
+
 Result<fs::path> compileModel(const CompileOptions &options) {
   if (options.kvDtype && !isCacheType(*options.kvDtype))
     return invalidArgument("a KV cache is stored in f32, f16 or bf16, not in " +
                            std::string(info(*options.kvDtype).name));
+  FUSEC_RETURN_IF_ERROR(checkPageTokens(options.pageTokens));
   FUSEC_ASSIGN_OR_RETURN(TargetChoice target, parseTargetChoice(options.target)); // Said before the work.
   if (target.kind == TargetKind::Host && options.libraryProducts != "off")
     return invalidArgument("--library-products " + options.libraryProducts + " is for CUDA, the target is the CPU");

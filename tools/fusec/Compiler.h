@@ -45,6 +45,8 @@ struct TakenFusion {
   std::string reason;   ///< Why it is legal and worth it.
 };
 
+inline constexpr int64_t defaultPageTokens = 64, leastPageTokens = 16, mostPageTokens = 128;
+
 struct CompileOptions {
   std::filesystem::path model;         ///< GGUF file (any part of a split one) or Hugging Face directory.
   std::filesystem::path output;        ///< Artifact directory to create; its parent must exist.
@@ -59,6 +61,8 @@ struct CompileOptions {
   /// their operands to anyway, which changes no result.
   std::optional<StorageType> kvDtype;
   KvLayout kvLayout = KvLayout::Paged; ///< Where the cache pages of a sequence lie.
+  int64_t pageTokens =
+      defaultPageTokens;               ///< Positions of a page of the cache, a constant of its kernels: a power of two.
   std::filesystem::path dumpPhasesTo;  ///< Directory for the IR after each phase; empty = none.
   std::filesystem::path dumpKernelsTo; ///< Directory for each kernel's IR and LLVM IR; empty = none.
   std::filesystem::path remarksFile;   ///< YAML file of all decisions; empty = none.
@@ -91,20 +95,21 @@ Result<std::filesystem::path> compileModel(const CompileOptions &options);
 enum class ReportForm { Text, Json };
 
 struct ExplainOptions {
-  std::filesystem::path model;        ///< GGUF file, Hugging Face directory, or .mlir file with compileFrom.
-  std::vector<std::string> levels;    ///< As in CompileOptions.
-  std::optional<StorageType> kvDtype; ///< As in CompileOptions.
-  std::string compileFrom;            ///< As in CompileOptions; Primitives or before.
-  std::filesystem::path fusionPlan;   ///< As in CompileOptions.
-  ExtensionFiles extensions;          ///< As in CompileOptions.
-  int64_t tokens = 1;                 ///< Of the step that bytes are counted for.
-  int64_t context = 512;              ///< Positions in the cache after it; at least `tokens`.
-  ReportForm form = ReportForm::Text; ///< Of ExplainOutput::report.
-  bool html = false;                  ///< Fill ExplainOutput::page.
-  bool phaseTimes = false;            ///< Report compile time, which differs from run to run.
-  std::filesystem::path timings;      ///< Kernel times (docs/fusion-plan.md); empty = none.
-  std::string kernel;                 ///< Only this kernel, with its IR; empty = the overview.
-  std::filesystem::path other;        ///< Not empty: compare `model` with this. Both may be plans or JSON reports.
+  std::filesystem::path model;            ///< GGUF file, Hugging Face directory, or .mlir file with compileFrom.
+  std::vector<std::string> levels;        ///< As in CompileOptions.
+  std::optional<StorageType> kvDtype;     ///< As in CompileOptions.
+  int64_t pageTokens = defaultPageTokens; ///< As in CompileOptions.
+  std::string compileFrom;                ///< As in CompileOptions; Primitives or before.
+  std::filesystem::path fusionPlan;       ///< As in CompileOptions.
+  ExtensionFiles extensions;              ///< As in CompileOptions.
+  int64_t tokens = 1;                     ///< Of the step that bytes are counted for.
+  int64_t context = 512;                  ///< Positions in the cache after it; at least `tokens`.
+  ReportForm form = ReportForm::Text;     ///< Of ExplainOutput::report.
+  bool html = false;                      ///< Fill ExplainOutput::page.
+  bool phaseTimes = false;                ///< Report compile time, which differs from run to run.
+  std::filesystem::path timings;          ///< Kernel times (docs/fusion-plan.md); empty = none.
+  std::string kernel;                     ///< Only this kernel, with its IR; empty = the overview.
+  std::filesystem::path other;            ///< Not empty: compare `model` with this. Both may be plans or JSON reports.
   std::function<void(std::string_view stage, double fraction)> progress;
 };
 

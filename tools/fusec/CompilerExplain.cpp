@@ -25,9 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Positions per cache page; a constant of every kernel.
-constexpr int64_t pageTokens = 64;
-
 /// `--kernel`: the variants of one kernel as IR.
 Result<std::string> kernelText(mlir::ModuleOp module, const std::string &name) {
   mlir::SymbolTable symbols(module);
@@ -59,12 +56,13 @@ public:
         continue;
       FUSEC_RETURN_IF_ERROR(timed(phase.name.str(), [&] { return compilation.runThrough(phase.phase, {}); }));
       if (phase.phase == Phase::Primitives)
-        before = report::captureGraph(compilation.module(), stepSizes(options.tokens, options.context, pageTokens));
+        before =
+            report::captureGraph(compilation.module(), stepSizes(options.tokens, options.context, options.pageTokens));
     }
     FUSEC_RETURN_IF_ERROR(timed("plan", [&] { return makePlan(); }));
     report::ReportInput input{
         std::move(before), compilation.module(), *plan, compilation.fusions(), {options.tokens, options.context},
-        pageTokens};
+        options.pageTokens};
     result = report::buildReport(std::move(input));
     describe(); // Names the model; the plan's head does, too.
     result.fusionPlan = report::printFusionPlan(result);
@@ -94,7 +92,7 @@ private:
 
   Status makePlan() {
     level = options.levels.empty() ? defaultLevel() : options.levels.front();
-    FUSEC_ASSIGN_OR_RETURN(plan, compilation.planFor({registersOf(level), pageTokens}, level));
+    FUSEC_ASSIGN_OR_RETURN(plan, compilation.planFor({registersOf(level), options.pageTokens}, level));
     return {};
   }
 

@@ -4,7 +4,7 @@
 #include "tools/fusec/Version.h"
 
 extern "C" const fusec::CompilerTable *fusec_compiler_table() {
-  static const fusec::CompilerTable table = {FUSEC_VERSION, fusec::compilerPhases, fusec::compileModel,
+  static const fusec::CompilerTable table = {FUSEC_VERSION,       fusec::compilerPhases,  fusec::compileModel,
                                              fusec::explainModel, fusec::referenceLogits, fusec::optMain};
   return &table;
 }

@@ -33,14 +33,16 @@ std::vector<std::string> levelsOf(const CompileOptions &options) {
   return options.levels.empty() ? std::vector<std::string>{defaultLevel()} : options.levels;
 }
 
-PipelineOptions hostPipeline(const std::string &level) { return {registersOf(level), pageTokens}; }
+PipelineOptions hostPipeline(const CompileOptions &options, const std::string &level) {
+  return {registersOf(level), options.pageTokens};
+}
 
 /// Plans of one program with ever smaller tiles.
 constexpr size_t cudaRungs = 4;
 
 PipelineOptions cudaPipeline(const std::string &math, const CompileOptions &options, const ProductRates &products,
                              size_t rung = 0) {
-  PipelineOptions pipeline{32, pageTokens};
+  PipelineOptions pipeline{32, options.pageTokens};
   pipeline.isGpu = true;
   pipeline.rung = static_cast<int64_t>(rung);
   pipeline.operands = math == "f32" ? "" : math;
@@ -49,13 +51,23 @@ PipelineOptions cudaPipeline(const std::string &math, const CompileOptions &opti
   return pipeline;
 }
 
+/// The plan of one target. IR that is a plan already has its pages.
+Result<mlir::OwningOpRef<mlir::ModuleOp>> planFor(Compilation &compilation, const PipelineOptions &pipeline,
+                                                  const std::string &name) {
+  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(pipeline, name));
+  if (const int64_t found = codegen::pageTokens(*module); found != pipeline.page)
+    return invalidArgument("pages of the KV cache: expected " + std::to_string(pipeline.page) +
+                           " tokens, the plan has " + std::to_string(found));
+  return module;
+}
+
 /// Plans and compiles the kernels of one CPU level.
 Result<codegen::TargetPlan> compileLevel(Compilation &compilation, const CompileOptions &options,
                                          const std::string &level, Modules &modules) {
-  FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(hostPipeline(level), level));
+  FUSEC_ASSIGN_OR_RETURN(auto module, planFor(compilation, hostPipeline(options, level), level));
   codegen::HostOptions host;
   host.lowering.symbols = codegen::symbolOrder();
-  host.lowering.pageTokens = pageTokens;
+  host.lowering.pageTokens = options.pageTokens;
   host.lowering.pageStride = codegen::pageStride(*module, kvPageAlignment(options.kvLayout, TargetKind::Host));
   host.lowering.kvLayout = options.kvLayout;
   host.dumpKernelsTo = options.dumpKernelsTo;
@@ -75,7 +87,7 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   Modules owned;
   auto planOf = [&](size_t rung) -> Result<mlir::ModuleOp> {
     if (rung == owned.size()) {
-      FUSEC_ASSIGN_OR_RETURN(auto module, compilation.planFor(cudaPipeline(math, options, products, rung), name));
+      FUSEC_ASSIGN_OR_RETURN(auto module, planFor(compilation, cudaPipeline(math, options, products, rung), name));
       owned.push_back(std::move(module));
     }
     return *owned[rung];
@@ -83,7 +95,7 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
   FUSEC_ASSIGN_OR_RETURN(mlir::ModuleOp first, planOf(0));
   codegen::CudaOptions cuda;
   cuda.emit.symbols = codegen::symbolOrder();
-  cuda.emit.pageTokens = pageTokens;
+  cuda.emit.pageTokens = options.pageTokens;
   cuda.emit.pageStride = codegen::pageStride(first, kvPageAlignment(options.kvLayout, TargetKind::Cuda));
   cuda.emit.kvLayout = options.kvLayout;
   cuda.sampledVocab = compilation.model().config().vocab;
@@ -110,7 +122,7 @@ Result<codegen::TargetPlan> compileCudaTarget(Compilation &compilation, const Co
 Result<PipelineOptions> firstPipeline(const Compilation &compilation, const CompileOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(TargetChoice choice, parseTargetChoice(options.target));
   if (choice.kind == TargetKind::Host)
-    return hostPipeline(levelsOf(options).front());
+    return hostPipeline(options, levelsOf(options).front());
   FUSEC_ASSIGN_OR_RETURN(ProductRates products, productRates(options.libraryProducts, *choice.cuda.front()));
   return cudaPipeline(compilation.math(), options, products);
 }

@@ -10,9 +10,6 @@
 
 namespace fusec {
 
-/// Positions per cache page; a constant of every kernel.
-inline constexpr int64_t pageTokens = 64;
-
 /// What the plan's passes are told for the first target of these options. Errors: an unknown target or math.
 Result<PipelineOptions> firstPipeline(const Compilation &compilation, const CompileOptions &options);
 

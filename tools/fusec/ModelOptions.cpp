@@ -35,6 +35,15 @@ void KvLayoutOption::declare(CLI::App &app) {
       ->check(CLI::IsMember(names));
 }
 
+CLI::Option *KvPageOption::declare(CLI::App &app) {
+  return app
+      .add_option("--kv-page-tokens", tokens,
+                  "tokens of a page of the KV cache: 16, 32, 64 or 128; default: 64. Smaller ones waste less memory")
+      ->check(CLI::IsMember({16, 32, 64, 128}));
+}
+
+int64_t KvPageOption::chosen() const { return tokens == 0 ? defaultPageTokens : tokens; }
+
 void FusionPlanOption::declare(CLI::App &app) {
   app.add_option("--fusion-plan", file, "take and refuse fusions as this file says (docs/fusion-plan.md)");
 }
@@ -57,6 +66,7 @@ void ModelOptions::declare(CLI::App &app) {
       ->check(CLI::IsMember({"avx2", "avx512"}));
   kvDtype.declare(app);
   kvLayout.declare(app);
+  kvPage.declare(app);
   fusionPlan.declare(app);
   extensions.declare(app);
   app.add_flag("--recompile", recompile, "compile again, even when the cache has the model");
@@ -85,6 +95,7 @@ CompileOptions compileOptionsFor(const ModelOptions &options, const std::string 
     compile.levels = {level};
   compile.kvDtype = options.kvDtype.type();
   compile.kvLayout = options.kvLayout.layout();
+  compile.pageTokens = options.kvPage.chosen();
   compile.fusionPlan = options.fusionPlan.file;
   return compile;
 }
@@ -100,21 +111,26 @@ static Status compileInto(const std::filesystem::path &directory, const ModelOpt
 
 /// An artifact's cache is what it was compiled with; asking for another must not be ignored.
 static Status checkKv(const std::filesystem::path &artifact, const ModelOptions &options) {
-  struct Asked {
-    const char *option, *key;
-    const std::string &value;
-  };
-  const Asked all[] = {{"--kv-dtype", "dtype", options.kvDtype.name}, {"--kv-layout", "layout", options.kvLayout.name}};
-  if (std::ranges::all_of(all, [](const Asked &asked) { return asked.value.empty(); }))
+  const std::string pages = options.kvPage.tokens == 0 ? "" : std::to_string(options.kvPage.tokens);
+  if (options.kvDtype.name.empty() && options.kvLayout.name.empty() && pages.empty())
     return {};
   FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
   FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *kv, jsonObject(manifest, "kv"));
-  for (const Asked &asked : all) {
-    FUSEC_ASSIGN_OR_RETURN(std::string has, jsonString(*kv, asked.key));
-    if (!asked.value.empty() && has != asked.value)
+  FUSEC_ASSIGN_OR_RETURN(std::string dtype, jsonString(*kv, "dtype"));
+  FUSEC_ASSIGN_OR_RETURN(std::string layout, jsonString(*kv, "layout"));
+  FUSEC_ASSIGN_OR_RETURN(int64_t tokens, jsonInt(*kv, "page_tokens"));
+  struct Asked {
+    const char *option;
+    const std::string &value;
+    std::string has;
+    const char *verb;
+  };
+  for (const Asked &asked : {Asked{"--kv-dtype", options.kvDtype.name, dtype, "is "},
+                             Asked{"--kv-layout", options.kvLayout.name, layout, "is "},
+                             Asked{"--kv-page-tokens", pages, std::to_string(tokens), "has pages of "}})
+    if (!asked.value.empty() && asked.value != asked.has)
       return invalidArgument(std::string(asked.option) + " " + asked.value + ": '" + artifact.string() +
-                             "' is an artifact whose cache is " + has + "; compile its model again");
-  }
+                             "' is an artifact whose cache " + asked.verb + asked.has + "; compile its model again");
   return {};
 }
 
@@ -171,8 +187,9 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   ArtifactKey key{.modelDigest = digest,
                   .compilerVersion = FUSEC_VERSION "-" + compiler,
                   .levels = {level},
-                  .options = {"kv-dtype=" + kvDtype, "kv-layout=" + std::string(nameOf(options.kvLayout.layout())),
-                              "target=" + target, "math=" + (target == "host" ? std::string() : options.device.math)}};
+                  .options = {"kv-dtype=" + kvDtype, "kv-page-tokens=" + std::to_string(options.kvPage.chosen()),
+                              "kv-layout=" + std::string(nameOf(options.kvLayout.layout())), "target=" + target,
+                              "math=" + (target == "host" ? std::string() : options.device.math)}};
   FUSEC_ASSIGN_OR_RETURN(std::string products, libraryProductsKey(options.device.libraryProducts));
   key.options.push_back(products);
   FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());

@@ -45,6 +45,15 @@ struct KvLayoutOption {
   KvLayout layout() const { return kvLayoutByName(name).value_or(KvLayout::Paged); }
 };
 
+/// `--kv-page-tokens`: positions of a page of a compiled model's cache.
+struct KvPageOption {
+  int64_t tokens = 0; ///< 0 when it was not given.
+
+  CLI::Option *declare(CLI::App &app);
+  /// What to compile for.
+  int64_t chosen() const;
+};
+
 /// `--fusion-plan`: a file that says which fusions to take (docs/fusion-plan.md).
 struct FusionPlanOption {
   std::string file; ///< Empty when it was not given.
@@ -61,6 +70,7 @@ struct ModelOptions {
   DeviceOptions device;
   KvDtypeOption kvDtype;
   KvLayoutOption kvLayout;
+  KvPageOption kvPage;
   FusionPlanOption fusionPlan;
   ExtensionOptions extensions;
   bool recompile = false;
@@ -76,7 +86,7 @@ CompileOptions compileOptionsFor(const ModelOptions &options, const std::string 
 
 /// The artifact directory for MODEL: MODEL itself when it is one, else a cache entry, compiled on
 /// first use with a progress bar on a terminal. InvalidArgument when an artifact stores its cache
-/// otherwise than `kvDtype` asks.
+/// otherwise than `kvDtype` and `kvPage` ask.
 Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment);
 
 /// artifactFor, then Engine::create. `more`: what these options don't set (sequences at once, KV memory, policy). Notes

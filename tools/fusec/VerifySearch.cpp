@@ -40,6 +40,7 @@ std::string VerifySession::commandWith(int64_t limit) const {
   option("--math", model.device.math == "auto" ? "" : model.device.math);
   option("--kv-dtype", model.kvDtype.name);
   option("--kv-layout", model.kvLayout.name);
+  option("--kv-page-tokens", model.kvPage.tokens == 0 ? "" : std::to_string(model.kvPage.tokens));
   option("--library-products", model.device.libraryProducts);
   option("--fusion-plan", model.fusionPlan.file);
   for (const fs::path &rules : model.extensions.files.rules)
