@@ -117,6 +117,37 @@ TEST(Batching, SmolLM2SoloEqualsBatched) {
   EXPECT_GT((*engine)->stats().counters[runtime::Counter::Preemptions], 0);
 }
 
+// A chat computes every token once: of a turn that begins with all that was said, only the last answer's last token and
+// what is new. The bits are those of an engine that computes everything.
+TEST(Batching, EveryTurnOfAChatComputesOnlyWhatIsNew) {
+  FUSEC_NEEDS(storiesGguf());
+  auto warm = openModel(storiesGguf(), {.chunkTokens = 32, .maxSequences = 2});
+  auto cold = openModel(storiesGguf(), {.maxSequences = 1, .prefixCache = false});
+  ASSERT_TRUE(warm && cold);
+  RandomSource random(3);
+  Request turn;
+  turn.prompt = {1};
+  turn.sampling = runtime::SamplingParams::greedy();
+  turn.sampling.logprobs = 3;
+  turn.ignoreEos = true;
+  int64_t known = 0;
+  for (int64_t answer : {20, 37, 64, 5, 90, 1, 63}) {
+    for (TokenId id : random.ids(9 + static_cast<size_t>(answer) / 8, 512))
+      turn.prompt.push_back(id);
+    turn.maxTokens = answer;
+    auto here = run(**warm, turn), there = run(**cold, turn);
+    EXPECT_EQ(here->outcome->explanation.cachedTokens, known);
+    const auto &found = here->outcome->choices[0], &expected = there->outcome->choices[0];
+    ASSERT_EQ(found.ids, expected.ids);
+    ASSERT_EQ(found.reports.size(), static_cast<size_t>(answer));
+    for (size_t i = 0; i < found.reports.size(); ++i)
+      EXPECT_EQ(found.reports[i].logprob, expected.reports[i].logprob) << "token " << i << " of " << answer;
+    turn.prompt.insert(turn.prompt.end(), found.ids.begin(), found.ids.end());
+    known = static_cast<int64_t>(turn.prompt.size()) - 1;
+    known -= known % 64 < 4 ? known % 64 : 0; // Too few to copy a page for.
+  }
+}
+
 // vllm 3574: the stop string cuts exactly, in the stream and in the whole.
 TEST(Batching, StopStringsOnTheKnownText) {
   FUSEC_NEEDS(storiesGguf());
