@@ -213,6 +213,7 @@ nlohmann::json BenchCommand::report() const {
   context["chunk_tokens"] = options.chunkTokens;
   context["kv_dtype"] = model.kvDtype;
   context["kv_layout"] = model.kvLayout;
+  context["kv_page_tokens"] = engine->stats().pool.pageTokens;
   std::vector<std::string> missing = host.missing();
   if (model.digest.empty())
     missing.push_back("model.digest");
