@@ -14,7 +14,7 @@
 //
 // Many requests at once: submit() them, and step() until there is nothing to do;
 // EngineService does it on a thread of its own. generate() is the same for one.
-// KV of whole pages stays cached after a request, so that a prompt with a known
+// KV stays cached after a request, so that a prompt with a known
 // prefix (the next turn of a chat) computes only what is new.
 //
 // What a request gives depends on the request alone: not on others in the same

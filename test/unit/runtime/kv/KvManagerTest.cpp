@@ -110,6 +110,27 @@ TEST_F(KvTest, ACopyOfAFailedStepIsMadeWithTheNextFromTheSamePage) {
   EXPECT_EQ(kv.takeCopies(), copies);
 }
 
+// A copy is of no use to a sequence that has moved on or ended: it is not made, and what it needed is given back.
+TEST_F(KvTest, ACopyIsForgottenWithThePageItWasFor) {
+  runAndClose(scope, prompt(2));
+  std::vector<TokenId> tokens = prompt(3 * P);
+  auto [late, cached] = kv.open(scope, tokens);
+  EXPECT_EQ(cached, 2);
+  kv.takeCopies();
+  StepEpoch step = kv.beginStep({}); // Copies, but computes nothing of it yet.
+  runAndClose(scope, prompt(P + 2));
+  kv.takeCopies();
+  EXPECT_EQ(kv.extendFromCache(late, tokens), P + 2);
+  EXPECT_EQ(kv.waitingCopies().size(), 1u);
+  kv.finishStep(step);
+  EXPECT_EQ(kv.ledger().parked, 1) << "what the second copy needs";
+  step = kv.beginStep({&late, 1}); // Begun without the copy, which comes with the next.
+  kv.close(late);
+  EXPECT_TRUE(kv.waitingCopies().empty());
+  kv.finishStep(step);
+  EXPECT_EQ(kv.ledger().parked, 0);
+}
+
 // Otherwise a prompt could wait for ever for the page that it is copied from.
 TEST_F(KvTest, WithoutAPageForTheCopyOnlyWholePagesAreShared) {
   runAndClose(scope, prompt(P + 2));
