@@ -185,15 +185,26 @@ void EngineLoop::finish(const Step &step, const StepOutput &output) {
   failuresInARow = 0;
   std::vector<TokenId> tokens(step.items.size(), noMatter);
   for (size_t i = 0; i < step.items.size(); ++i)
-    tokens[i] = takeRows(step.items[i], batch.rows(i), output);
+    takeRows(step.items[i], batch.rows(i), output);
+  collectDraws(step, output);
+  sample();
+  const Clock::time_point now = Clock::now();
+  for (const Draw &draw : draws) {
+    const RequestId name = step.items[draw.item].request;
+    const TokenId token = noteDraw(draw, name, now);
+    if (draw.choice == sequences.at(name).choice)
+      tokens[draw.item] = token;
+    else if (!draw.owner->choices[draw.choice].finished())
+      branches.push_back({name, draw.choice, token});
+  }
   parts.scheduler.commit(step, tokens);
   for (const Branch &branch : std::exchange(branches, {}))
     part(branch);
   endTexts(step);
 }
 
-/// Uses the logits of one item; the token it samples.
-TokenId EngineLoop::takeRows(const Step::Item &item, Batch::Rows rows, const StepOutput &output) {
+/// Reports the logits of one item.
+void EngineLoop::takeRows(const Step::Item &item, Batch::Rows rows, const StepOutput &output) {
   ActiveSequence &sequence = sequences.at(item.request);
   ActiveRequest &owner = *sequence.owner;
   const int64_t end = item.begin + static_cast<int64_t>(item.tokens.size());
@@ -206,9 +217,8 @@ TokenId EngineLoop::takeRows(const Step::Item &item, Batch::Rows rows, const Ste
     else if (item.allRows)
       owner.prompt.add(owner.request, position, rowOf(output, rows.first + i).logits);
   }
-  if (!item.sample || owner.isCancelled())
-    return noMatter;
-  return sample(sequence, item.request, rowOf(output, rows.first + rows.count - 1));
+  if (item.sample && owner.evaluation)
+    owner.evaluated = true;
 }
 
 EngineLoop::Row EngineLoop::rowOf(const StepOutput &output, size_t row) const {
@@ -237,40 +247,54 @@ bool EngineLoop::describeSampling(const Step &step) {
   return true;
 }
 
-TokenId EngineLoop::sample(ActiveSequence &sequence, RequestId name, const Row &row) {
-  ActiveRequest &owner = *sequence.owner;
-  if (owner.evaluation) {
-    owner.evaluated = true;
-    return noMatter;
+void EngineLoop::collectDraws(const Step &step, const StepOutput &output) {
+  draws.clear();
+  for (size_t i = 0; i < step.items.size(); ++i) {
+    const ActiveSequence &sequence = sequences.at(step.items[i].request);
+    ActiveRequest &owner = *sequence.owner;
+    if (!step.items[i].sample || owner.evaluation || owner.isCancelled())
+      continue;
+    const Batch::Rows rows = batch.rows(i);
+    const Row row = rowOf(output, rows.first + rows.count - 1);
+    draws.push_back({i, &owner, sequence.choice, row, noMatter});
+    // All texts of a request part after its prompt.
+    const bool isFirst = owner.choices[sequence.choice].sampled() == 0;
+    for (size_t other = 1; isFirst && other < owner.choices.size(); ++other)
+      draws.push_back({i, &owner, other, row, noMatter});
   }
-  const Clock::time_point now = Clock::now();
-  const bool isFirst = owner.choices[sequence.choice].sampled() == 0;
-  const TokenId token = sampleChoice(owner, sequence.choice, row, now);
-  // All texts of a request part after its prompt.
-  for (size_t other = 1; isFirst && other < owner.choices.size(); ++other) {
-    const TokenId first = sampleChoice(owner, other, row, now);
-    if (!owner.choices[other].finished())
-      branches.push_back({name, other, first});
-  }
-  untold.push_back(owner.id);
-  if (sequence.lastToken)
-    tokenGaps.push_back(seconds(*sequence.lastToken, now));
-  sequence.lastToken = now;
-  return token;
 }
 
-TokenId EngineLoop::sampleChoice(ActiveRequest &owner, size_t choice, const Row &row, Clock::time_point now) {
-  Choice &text = owner.choices[choice];
-  Result<TokenId> token = row.chosen ? text.accept(*row.chosen) : text.next(row.logits);
-  if (!token) {
-    owner.status = token.status();
+void EngineLoop::sample() {
+  auto choose = [&](int64_t i) {
+    Draw &draw = draws[static_cast<size_t>(i)];
+    Choice &text = draw.owner->choices[draw.choice];
+    draw.token = draw.row.chosen ? text.accept(*draw.row.chosen) : text.next(draw.row.logits);
+  };
+  const bool areChosen = std::ranges::all_of(draws, [](const Draw &draw) { return draw.row.chosen.has_value(); });
+  if (draws.size() > 1 && !areChosen)
+    return parts.executor.forEach(static_cast<int64_t>(draws.size()), choose);
+  for (size_t i = 0; i < draws.size(); ++i)
+    choose(static_cast<int64_t>(i));
+}
+
+/// What a draw means for its request; the token that follows.
+TokenId EngineLoop::noteDraw(const Draw &draw, RequestId name, Clock::time_point now) {
+  ActiveRequest &owner = *draw.owner;
+  if (ActiveSequence &sequence = sequences.at(name); draw.choice == sequence.choice) {
+    untold.push_back(owner.id);
+    if (sequence.lastToken)
+      tokenGaps.push_back(seconds(*sequence.lastToken, now));
+    sequence.lastToken = now;
+  }
+  if (!draw.token) {
+    owner.status = draw.token.status();
     return noMatter;
   }
-  if (*token == TokenEvent::noToken)
+  if (*draw.token == TokenEvent::noToken)
     return noMatter;
   ++sampledTokens;
   owner.trace.sample(now);
-  return *token;
+  return *draw.token;
 }
 
 /// Gives a text a sequence of its own.

@@ -6,7 +6,8 @@
 //  2. Ask the scheduler for a step, build its arrays, launch it.
 //  3. While it runs: make the texts of the step before and give its events to their
 //     listeners, then prepare the step that follows.
-//  4. Wait; sample the rows of each request on its own; commit.
+//  4. Wait; sample each row on its own, several at once where the executor has threads;
+//     commit.
 //  5. End what is complete or has failed, let the texts of a request part.
 //
 // An error of one request (sampling, constraint) ends that request. An error of
@@ -94,11 +95,20 @@ private:
     std::span<const float> logits;
     std::optional<TokenId> chosen;
   };
+  /// A token of one text: after which row, and what it is. Draws share nothing that they write.
+  struct Draw {
+    size_t item; ///< Of the step.
+    ActiveRequest *owner;
+    size_t choice;
+    Row row;
+    Result<TokenId> token;
+  };
   bool describeSampling(const Step &step);
   Row rowOf(const StepOutput &output, size_t row) const;
-  TokenId takeRows(const Step::Item &item, Batch::Rows rows, const StepOutput &output);
-  TokenId sample(ActiveSequence &sequence, RequestId name, const Row &row);
-  TokenId sampleChoice(ActiveRequest &owner, size_t choice, const Row &row, Clock::time_point now);
+  void takeRows(const Step::Item &item, Batch::Rows rows, const StepOutput &output);
+  void collectDraws(const Step &step, const StepOutput &output);
+  void sample();
+  TokenId noteDraw(const Draw &draw, RequestId name, Clock::time_point now);
   void part(const Branch &branch);
   void endTexts(const Step &step);
   void fail(const Step &step, const Status &error);
@@ -123,6 +133,7 @@ private:
   int failuresInARow = 0;
   Status status;
   // Work space of one step.
+  std::vector<Draw> draws;
   std::vector<TokenEvent> events;
   std::vector<Branch> branches;
   std::vector<RowSampling> sampling;

@@ -205,14 +205,15 @@ float Sampler::boundAt(float best, double depth) const {
 
 /// The scores that are not below the bound: the rest of the vocabulary needs no sorting.
 void Sampler::weighFrom(float bound, float best) {
-  ids.clear();
-  weighed.clear();
+  ids.resize(std::max(ids.size(), blocks.scores().size())); // Once: they are as many as there is room for.
+  weighed.resize(ids.size());
+  size_t count = 0;
   blocks.forEachFrom(bound, [&](TokenId id, float score) {
-    ids.push_back(id);
-    weighed.push_back(score);
+    ids[count] = id;
+    weighed[count++] = score;
   });
-  masses.resize(ids.size());
-  fillMasses(weighed, best, params.temperature, masses);
+  masses.resize(count);
+  fillMasses(std::span(weighed).first(count), best, params.temperature, masses);
   border = {};
 }
 
@@ -239,7 +240,7 @@ SamplingMass Sampler::weighNucleus(float best, double deepest) {
 /// Those of the weighed that may survive the filters.
 void Sampler::collectCandidates(SamplingMass least) {
   candidates.clear();
-  for (size_t i = 0; i < ids.size(); ++i)
+  for (size_t i = 0; i < masses.size(); ++i)
     if (masses[i] >= least)
       candidates.push_back({ids[i], weighed[i], masses[i]});
 }

@@ -14,7 +14,9 @@ namespace fusec::runtime {
 namespace {
 
 constexpr float highest = std::numeric_limits<float>::max();
-constexpr size_t block = ScoreBlocks::blockSize;
+/// Large enough that the second half of a block's work need not wait for the first.
+constexpr size_t block = 256;
+static_assert(MassSums::groupSize % block == 0);
 
 /// samplingWeight() in two halves: what needs 32 bits, and then what needs 64, so that vectors hold twice as many in
 /// the first, which is most of the work.

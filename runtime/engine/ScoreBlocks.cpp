@@ -2,7 +2,6 @@
 
 #include "runtime/engine/ScoreBlocks.h"
 
-#include <array>
 #include <cstring>
 #include <functional>
 
@@ -12,7 +11,7 @@ namespace {
 
 constexpr float lowest = -std::numeric_limits<float>::infinity();
 constexpr float highest = std::numeric_limits<float>::max();
-/// Enough independent maxima that the compiler keeps several vectors of them.
+/// Of a vector: as many as the widest registers hold; narrower ones take several.
 constexpr size_t lanes = 16;
 static_assert(ScoreBlocks::blockSize % lanes == 0);
 
@@ -20,25 +19,25 @@ using Vector = float __attribute__((ext_vector_type(lanes)));
 using Bits = bool __attribute__((ext_vector_type(lanes)));
 static_assert(sizeof(Bits) == sizeof(uint16_t));
 
-/// NaN is never above anything.
-float larger(float value, float than) { return value > than ? value : than; }
+Vector load(const float *values) {
+  Vector vector;
+  std::memcpy(&vector, values, sizeof vector);
+  return vector;
+}
 
 float largestOfBlock(const float *values) {
-  std::array<float, lanes> best;
-  best.fill(lowest);
-  for (size_t i = 0; i < ScoreBlocks::blockSize; i += lanes)
-    for (size_t lane = 0; lane < lanes; ++lane)
-      best[lane] = larger(values[i + lane], best[lane]);
-  for (size_t half = lanes / 2; half > 0; half /= 2)
-    for (size_t lane = 0; lane < half; ++lane)
-      best[lane] = larger(best[lane + half], best[lane]);
-  return std::min(best[0], highest);
+  Vector best = lowest;
+  for (size_t i = 0; i < ScoreBlocks::blockSize; i += lanes) {
+    const Vector next = load(values + i);
+    best = next > best ? next : best; // NaN is never above anything.
+  }
+  return std::min(__builtin_reduce_max(best), highest);
 }
 
 float largestOf(std::span<const float> values) {
   float best = lowest;
   for (float value : values)
-    best = larger(value, best);
+    best = value > best ? value : best;
   return std::min(best, highest);
 }
 
@@ -59,9 +58,7 @@ uint64_t ScoreBlocks::findFrom(float bound, size_t block) const {
   uint64_t found = 0;
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    Vector scores;
-    std::memcpy(&scores, values.data() + begin + i, sizeof scores);
-    const Bits bits = __builtin_convertvector(scores >= bound, Bits); // False for NaN.
+    const Bits bits = __builtin_convertvector(load(values.data() + begin + i) >= bound, Bits); // False for NaN.
     found |= uint64_t{std::bit_cast<uint16_t>(bits)} << i;
   }
   for (; i < count; ++i)

@@ -24,6 +24,7 @@
 #include "runtime/kv/PageCopy.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +59,13 @@ public:
   Result<StepOutput> step(const StepInput &input) {
     FUSEC_RETURN_IF_ERROR(launch(input));
     return wait();
+  }
+
+  /// Calls work(0) to work(count - 1), each once and in any order, on the threads that
+  /// steps are computed with, if there are any; while no step is launched.
+  virtual void forEach(int64_t count, const std::function<void(int64_t)> &work) {
+    for (int64_t i = 0; i < count; ++i)
+      work(i);
   }
 
   /// Copies whole pages of the cache, in order, before the next step. Internal error,

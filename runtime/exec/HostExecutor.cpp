@@ -124,6 +124,20 @@ Result<StepOutput> HostExecutor::wait() {
   return StepOutput{{logits, rows * static_cast<size_t>(artifact.manifest.model.vocabSize)}, {}};
 }
 
+/// A kernel whose programs are calls.
+static void callEach(void *const *args, const int64_t *, int64_t begin, int64_t end, void *) {
+  const auto &work = *static_cast<const std::function<void(int64_t)> *>(args[0]);
+  for (int64_t i = begin; i < end; ++i)
+    work(i);
+}
+
+void HostExecutor::forEach(int64_t count, const std::function<void(int64_t)> &work) {
+  // Launches have one pointer type; callEach() only reads.
+  void *const args[] = {const_cast<std::function<void(int64_t)> *>(&work)};
+  const Launch calls{callEach, args, count};
+  device.run({&calls, 1}, symbolValues, {});
+}
+
 Status HostExecutor::copyPages(std::span<const PageCopy> copies) {
   FUSEC_RETURN_IF_ERROR(shape.check(copies));
   for (const PageCopy &copy : copies)

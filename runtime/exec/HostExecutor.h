@@ -41,6 +41,7 @@ public:
   const ExecutorInfo &info() const override { return facts; }
   Status launch(const StepInput &input) override;
   Result<StepOutput> wait() override;
+  void forEach(int64_t count, const std::function<void(int64_t)> &work) override;
   Status copyPages(std::span<const PageCopy> copies) override;
   MemoryPlan memory() const override;
   void setProfiling(bool on) override;

@@ -3,8 +3,8 @@
 //   EngineBench ARTIFACT [steps] [temperature]
 //
 // Decodes 1, 4, 16 and 64 sequences at once and prints tokens per second, the
-// share of a step outside the executor, and, with every launch timed, the
-// kernels that a step's time goes to. Not a test: figures are for reading.
+// share of a step outside the executor, the time between steps, and, with every
+// launch timed, the kernels that a step's time goes to. Not a test: figures are for reading.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,10 +67,11 @@ struct Bench {
     const double seconds = after.stepSeconds - before.stepSeconds,
                  inside = after.executorSeconds - before.executorSeconds;
     std::printf("%3lld sequences  %8.1f tokens/s  %8.1f per processor second  %8.3f ms/step  %6.2f %% outside the "
-                "executor (%.0f us)\n",
+                "executor (%.0f us), %.0f us between steps\n",
                 static_cast<long long>(sequences), static_cast<double>(sequences * steps) / seconds,
                 static_cast<double>(sequences * steps) / processor, seconds / static_cast<double>(steps) * 1e3,
-                (1 - inside / seconds) * 100, (seconds - inside) / static_cast<double>(steps) * 1e6);
+                (1 - inside / seconds) * 100, (seconds - inside) / static_cast<double>(steps) * 1e6,
+                (after.gapSeconds - before.gapSeconds) / static_cast<double>(steps) * 1e6);
     printKernels(*engine);
     return {};
   }

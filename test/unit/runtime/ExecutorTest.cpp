@@ -193,6 +193,22 @@ TEST(Executor, LaunchesThenWaits) {
   EXPECT_FALSE(toy.executor->wait()) << "a refused step is not launched";
 }
 
+TEST(Executor, CallsEachOnceOnItsThreads) {
+  for (int threads : {1, 3}) {
+    Fixture toy(ToyRule::Checksum, threads);
+    ASSERT_TRUE(toy.open().ok());
+    for (int64_t count : {0, 1, 2, 100}) {
+      std::vector<int> calls(static_cast<size_t>(count)); // Each call writes its own.
+      toy.executor->forEach(count, [&](int64_t i) { ++calls[static_cast<size_t>(i)]; });
+      EXPECT_THAT(calls, testing::Each(1));
+    }
+    std::vector<int32_t> token = {7}, zero = {0};
+    Result<StepOutput> output = toy.executor->step({token, zero, zero, zero, 1, zero});
+    ASSERT_TRUE(output);
+    EXPECT_EQ(best(output->logits, 0), checksum({7})) << "steps go on afterwards";
+  }
+}
+
 TEST(Executor, PlansItsMemory) {
   Fixture toy;
   ASSERT_TRUE(toy.open().ok());

@@ -38,6 +38,7 @@ public:
     return output;
   }
   Status copyPages(std::span<const PageCopy> copies) override { return executor->copyPages(copies); }
+  void forEach(int64_t count, const std::function<void(int64_t)> &work) override { executor->forEach(count, work); }
   MemoryPlan memory() const override { return executor->memory(); }
   void setProfiling(bool on) override { executor->setProfiling(on); }
   std::vector<LaunchTime> takeProfile() override { return executor->takeProfile(); }

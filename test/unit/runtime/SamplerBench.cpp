@@ -1,6 +1,6 @@
 //===- SamplerBench.cpp - what choosing a token costs, by hand ---------------------===//
 //
-//   SamplerBench ARTIFACT [rounds]
+//   SamplerBench ARTIFACT [rounds] [part of a name]
 //
 // Computes the logits of a text and lets the sampler choose after each of them, as
 // after the rows of a step. Prints, for some parameters, the median time per row
@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 using namespace fusec;
@@ -99,7 +100,7 @@ void run(const Case &one, const Rows &rows, int64_t sampleable, int rounds) {
               times[times.size() * 9 / 10] * 1e6, static_cast<unsigned long long>(checksum));
 }
 
-Status bench(const char *artifact, int rounds) {
+Status bench(const char *artifact, int rounds, std::string_view part) {
   EngineOptions options;
   options.artifact = artifact;
   options.contextTokens = 512;
@@ -110,7 +111,8 @@ Status bench(const char *artifact, int rounds) {
   rows.vocab = static_cast<size_t>(engine->model().vocabSize);
   FUSEC_ASSIGN_OR_RETURN(rows.logits, engine->logits(ids, LogitRows::All));
   for (const Case &one : cases())
-    run(one, rows, engine->tokenizer().size(), rounds);
+    if (std::string_view(one.name).find(part) != std::string_view::npos)
+      run(one, rows, engine->tokenizer().size(), rounds);
   return {};
 }
 
@@ -118,8 +120,8 @@ Status bench(const char *artifact, int rounds) {
 
 int main(int argc, char **argv) {
   if (argc < 2)
-    return std::fprintf(stderr, "usage: SamplerBench ARTIFACT [rounds]\n"), 2;
-  if (Status status = bench(argv[1], argc > 2 ? std::atoi(argv[2]) : 10); !status.ok())
+    return std::fprintf(stderr, "usage: SamplerBench ARTIFACT [rounds] [part of a name]\n"), 2;
+  if (Status status = bench(argv[1], argc > 2 ? std::atoi(argv[2]) : 10, argc > 3 ? argv[3] : ""); !status.ok())
     return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;
   return 0;
 }

@@ -39,6 +39,7 @@ void PrintTo(const Setting &setting, std::ostream *stream) { *stream << setting.
 
 const Setting settings[] = {
     {"Roomy", {.chunkTokens = 64, .maxSequences = 8}},
+    {"SeveralThreads", {.threads = 3, .chunkTokens = 64, .maxSequences = 8}},
     {"OneContextForAll", {.chunkTokens = 16, .maxSequences = 12, .kvTokens = 64}},
     {"SmallChunks", {.chunkTokens = 3, .maxSequences = 3, .kvTokens = 80}},
     {"NoPrefixCache", {.chunkTokens = 7, .maxSequences = 6, .kvTokens = 68, .prefixCache = false}},

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@ namespace fusec::runtime::test {
 inline EngineOptions toyOptions(const ToyArtifact &files, EngineOptions options = {.maxSequences = 4}) {
   options.artifact = files.directory();
   options.level = "avx2";
-  options.threads = 1;
+  options.threads = std::max(options.threads, 1);
   return options;
 }
 
