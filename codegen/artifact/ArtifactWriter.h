@@ -16,6 +16,7 @@
 #include "codegen/SamplingPlan.h"
 #include "models/import/Model.h"
 #include "runtime/schema/KvLayout.h"
+#include "runtime/schema/Pooling.h"
 #include "runtime/schema/TargetKind.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -48,6 +49,7 @@ struct ArtifactOptions {
   std::string version;                 ///< fusec's version, for the manifest.
   std::string digest;                  ///< Identifies the model's content.
   KvLayout kvLayout = KvLayout::Paged; ///< What the kernels were compiled for.
+  Pooling pooling = Pooling::Last;     ///< Of plans that give hidden states.
   std::vector<UsedExtension> extensions;
   std::function<void(double)> progress; ///< 0 to 1, on the calling thread; may be empty.
 };

@@ -129,6 +129,15 @@ json pathOf(plan::PathAttr path) {
   return {{"by", plan::stringifyPathKind(path.getKind()).str()}, {"from", path.getFrom()}};
 }
 
+/// What an artifact that gives hidden states says about embeddings; null for one that gives logits.
+json embeddingOf(plan::ProgramOp program, Pooling pooling) {
+  for (auto buffer : program.getOps<plan::BufferOp>())
+    if (buffer.getKind() == plan::BufferKind::Output && buffer.getName() == "hidden")
+      return {{"width", mlir::cast<tile::BufferType>(buffer.getType()).getDims().back().size},
+              {"pooling", std::string(nameOf(pooling))}};
+  return {};
+}
+
 /// A launch or a call; `indexOf` numbers the buffers.
 json launchOf(mlir::Operation &step, const llvm::DenseMap<mlir::Value, int64_t> &indexOf) {
   json row = json::object(), args = json::array();
@@ -293,6 +302,8 @@ json manifestOf(const models::ModelConfig &config, int64_t modelBytes, llvm::Arr
                      {"layers", config.layers},
                      {"layout", std::string(nameOf(options.kvLayout))},
                      {"page_stride", stride}}}};
+  if (json embedding = embeddingOf(program, options.pooling); !embedding.is_null())
+    manifest["model"]["embedding"] = std::move(embedding);
   if (auto tile = program->getAttrOfType<mlir::IntegerAttr>("query_tile"))
     manifest["kv"]["query_tile"] = tile.getInt();
   if (!options.extensions.empty())

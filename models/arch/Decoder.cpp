@@ -17,9 +17,9 @@ namespace {
 /// Writes the graph of one model; one method per part of the network.
 class DecoderBuilder {
 public:
-  DecoderBuilder(MLIRContext &context, const Model &model, StorageType cacheType)
-      : model(model), config(model.config()), cacheType(cacheType), builder(&context), f32(builder.getF32Type()),
-        i32(builder.getI32Type()), tokenDim(Dim::dynamic(DimKind::Ragged, &context, "T")),
+  DecoderBuilder(MLIRContext &context, const Model &model, StorageType cacheType, GraphResult result)
+      : model(model), config(model.config()), cacheType(cacheType), result(result), builder(&context),
+        f32(builder.getF32Type()), i32(builder.getI32Type()), tokenDim(Dim::dynamic(DimKind::Ragged, &context, "T")),
         rowDim(Dim::dynamic(DimKind::Symbolic, &context, "R")),
         sequenceDim(Dim::dynamic(DimKind::Symbolic, &context, "S")),
         contextDim(Dim::dynamic(DimKind::Paged, &context, "C")) {}
@@ -34,7 +34,7 @@ public:
                                weight("token_embd.weight"), tokens);
     for (int64_t layer = 0; layer < config.layers; ++layer)
       x = decoderLayer(x, layer);
-    func::ReturnOp::create(builder, loc, logits(x));
+    func::ReturnOp::create(builder, loc, returned(x));
     return module;
   }
 
@@ -62,8 +62,10 @@ private:
     SmallVector<Type> types;
     for (auto &[name, type] : args)
       types.push_back(type);
-    auto function = func::FuncOp::create(builder, loc, "step",
-                                         builder.getFunctionType(types, tensor({rowDim, Dim::fixed(config.vocab)})));
+    const bool isHidden = result == GraphResult::Hidden;
+    Type returned = tensor({rowDim, Dim::fixed(isHidden ? config.hidden : config.vocab)});
+    auto function = func::FuncOp::create(builder, loc, "step", builder.getFunctionType(types, returned));
+    function.setResultAttr(0, "fuse.name", builder.getStringAttr(isHidden ? "hidden" : "logits"));
     for (auto [i, arg] : llvm::enumerate(args))
       function.setArgAttr(i, "fuse.name", builder.getStringAttr(arg.first));
     Block *entry = function.addEntryBlock();
@@ -164,16 +166,19 @@ private:
     return add(x, feedForward(norm(x, block + "ffn_norm.weight"), block), named(block + "ffn_residual"));
   }
 
-  Value logits(Value x) {
+  Value returned(Value x) {
     Value rows =
         GatherOp::create(builder, named("output_rows"), tensor({rowDim, Dim::fixed(config.hidden)}), x, outputRows);
     Value y = norm(rows, "output_norm.weight");
+    if (result == GraphResult::Hidden)
+      return y;
     return linear(y, config.tied ? "token_embd" : "output");
   }
 
   const Model &model;
   const ModelConfig &config;
   const StorageType cacheType;
+  const GraphResult result;
   OpBuilder builder;
   Type f32, i32;
   Dim tokenDim, rowDim, sequenceDim, contextDim;
@@ -183,8 +188,8 @@ private:
 
 } // namespace
 
-OwningOpRef<ModuleOp> buildGraph(MLIRContext &context, const Model &model, StorageType cacheType) {
-  return DecoderBuilder(context, model, cacheType).build();
+OwningOpRef<ModuleOp> buildGraph(MLIRContext &context, const Model &model, StorageType cacheType, GraphResult result) {
+  return DecoderBuilder(context, model, cacheType, result).build();
 }
 
 } // namespace fusec::models

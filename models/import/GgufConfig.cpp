@@ -30,7 +30,6 @@ constexpr NeutralKey neutralKeys[] = {
     {"embedding_scale", 1},
     {"use_parallel_residual", 0},
     {"rope.scaling.attn_factor", 1},
-    {"pooling_type", 0},
 };
 
 class GgufConfigReader {
@@ -46,6 +45,7 @@ public:
     FUSEC_RETURN_IF_ERROR(readRopeFactors());
     FUSEC_RETURN_IF_ERROR(readTokens());
     FUSEC_RETURN_IF_ERROR(readGeneration());
+    FUSEC_RETURN_IF_ERROR(readPooling());
     config.tied = !file.findTensor("output.weight");
     config.qkvBias = config.architecture->qkvBias == QkvBias::Required || file.findTensor("blk.0.attn_q.bias");
     FUSEC_RETURN_IF_ERROR(validate(config));
@@ -215,6 +215,20 @@ private:
     }
     FUSEC_ASSIGN_OR_RETURN(config.generation.topK, tokenId("general.sampling.top_k"));
     return {};
+  }
+
+  Status readPooling() {
+    const std::string name = key("pooling_type");
+    if (!file.has(name))
+      return {};
+    FUSEC_ASSIGN_OR_RETURN(int64_t type, file.getInt(name));
+    for (const PoolingRow &row : poolings)
+      if (row.ggufType == type)
+        config.pooling = row.pooling;
+    if (config.pooling || type == 0) // 0: none.
+      return {};
+    return unsupported("key " + quote(name) + ": expected 0 (none), 1 (mean), 2 (cls) or 3 (last), found " +
+                       std::to_string(type));
   }
 
   const Gguf &file;

@@ -16,6 +16,7 @@
 #include "models/import/ArchTable.h"
 #include "models/import/Gguf.h"
 #include "runtime/base/Status.h"
+#include "runtime/schema/Pooling.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -82,8 +83,9 @@ struct ModelConfig {
   /// layers from `slidingWindowFirstLayer` on; absent: full causal attention.
   std::optional<int64_t> slidingWindow;
   int64_t slidingWindowFirstLayer = 0;
-  bool tied = false;    ///< Output matrix = embedding; no "output.weight" in the weights.
-  bool qkvBias = false; ///< attn_{q,k,v}.bias exist.
+  bool tied = false;              ///< Output matrix = embedding; no "output.weight" in the weights.
+  bool qkvBias = false;           ///< attn_{q,k,v}.bias exist.
+  std::optional<Pooling> pooling; ///< Set: the model is for embeddings, made so.
   GenerationDefaults generation;
   std::optional<int64_t> bosId;
   std::vector<int64_t> eosIds; ///< Any of them ends a text.

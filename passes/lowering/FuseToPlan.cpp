@@ -263,9 +263,15 @@ private:
     if (auto constant = value.getDefiningOp<ConstantOp>())
       return declare(plan::BufferKind::Constant, constant.getName().str(), type, {}, {}, constant.getValue());
     bool leaves = value == returned;
-    std::string name = leaves ? "logits" : fusec::modelName(value.getLoc()) + "#" + std::to_string(nextSlot);
+    std::string name = leaves ? resultName() : fusec::modelName(value.getLoc()) + "#" + std::to_string(nextSlot);
     return declare(leaves ? plan::BufferKind::Output : plan::BufferKind::Activation, name, type,
                    builder.getI64IntegerAttr(nextSlot++), {}, {});
+  }
+
+  /// By the graph's `fuse.name`; graphs that do not say give logits.
+  std::string resultName() {
+    auto name = function.getResultAttrOfType<StringAttr>(0, "fuse.name");
+    return name ? name.str() : "logits";
   }
 
   static std::string joinedName(WeightOp weight) {

@@ -88,9 +88,9 @@ Status HostExecutor::bind() {
     row.time.kernel = launch.kernel;
     bound.push_back(std::move(row));
   }
-  if (std::optional<size_t> output = manifest.findOutput(OutputKind::Logits)) {
-    logits = static_cast<const float *>(addresses[*output]);
-    logitsSlot = manifest.buffers[*output].slot;
+  if (std::optional<size_t> output = manifest.findOutput(manifest.rowOutput())) {
+    rows = static_cast<const float *>(addresses[*output]);
+    rowsSlot = manifest.buffers[*output].slot;
   }
   launches.resize(bound.size());
   symbolValues.resize(manifest.symbols.size());
@@ -101,7 +101,7 @@ Status HostExecutor::launch(const StepInput &input) {
   launchedRows.reset();
   FUSEC_RETURN_IF_ERROR(shape.check(input));
   if (!input.sampling.empty())
-    return internalError("step: the host gives logits, it does not choose tokens");
+    return internalError("step: the host does not choose tokens");
   FUSEC_RETURN_IF_ERROR(prepareLaunches(shape.symbolsOf(input)));
   StepInput placed = input;
   if (ranges) {
@@ -120,8 +120,8 @@ Result<StepOutput> HostExecutor::wait() {
   std::fill(seconds.begin(), seconds.end(), 0.0);
   device.run(launches, symbolValues, seconds);
   recordTimes();
-  const size_t rows = *std::exchange(launchedRows, std::nullopt);
-  return StepOutput{{logits, rows * static_cast<size_t>(artifact.manifest.model.vocabSize)}, {}};
+  const size_t count = *std::exchange(launchedRows, std::nullopt);
+  return StepOutput{{rows, count * static_cast<size_t>(artifact.manifest.model.rowWidth())}, {}};
 }
 
 /// A kernel whose programs are calls.
@@ -177,11 +177,12 @@ void HostExecutor::recordTimes() {
 }
 
 MemoryPlan HostExecutor::memory() const {
-  int64_t logitBytes = arena.slotBytes(logitsSlot);
+  const int64_t rowBytes = arena.slotBytes(rowsSlot);
+  const char *rowName = artifact.manifest.model.embedding ? "hidden states" : "logits";
   return {{{"weights (mapped)", static_cast<int64_t>(artifact.weights.size())},
            {"kv cache (" + artifact.manifest.kv.describe() + ")", cache.bytes()},
-           {"activations", arena.bytes() - logitBytes},
-           {"logits", logitBytes},
+           {"activations", arena.bytes() - rowBytes},
+           {rowName, rowBytes},
            {"step inputs", inputs.bytes()},
            {"scratch", device.scratchBytes()}}};
 }

@@ -81,9 +81,9 @@ private:
   std::vector<Launch> launches;      ///< Of the current step, parallel to `bound`.
   std::vector<int64_t> symbolValues; ///< Of the current step, in the manifest's order.
   std::vector<double> seconds;       ///< Of the current step; empty when not profiling.
-  const float *logits = nullptr;
-  int32_t logitsSlot = -1;
-  std::optional<size_t> launchedRows; ///< Rows of logits of the step that wait() will run.
+  const float *rows = nullptr;       ///< Logits or hidden states of the step.
+  int32_t rowsSlot = -1;
+  std::optional<size_t> launchedRows; ///< Of the step that wait() will run.
 };
 
 } // namespace fusec::runtime

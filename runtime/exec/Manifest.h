@@ -38,7 +38,7 @@ enum class Symbol : uint8_t {
   Tokens,     ///< T: tokens in the step, all sequences packed.
   Sequences,  ///< S: sequences in the step.
   Blocks,     ///< B: row stride of block_table.
-  OutputRows, ///< R: rows whose logits are wanted.
+  OutputRows, ///< R: rows that are wanted.
   Context,    ///< C: largest context of the step, rounded up to whole pages.
   QueryTiles, ///< W: entries of the list of query tiles; 0 for plans without one.
 };
@@ -81,13 +81,15 @@ inline constexpr size_t numInputs = 7;
 
 /// What a step can give.
 enum class OutputKind : uint8_t {
-  Logits,  ///< f32 [R, vocab]; every plan has it.
+  Logits,  ///< f32 [R, vocab]; every plan has it, but one for embeddings.
   Choices, ///< i32 [R]: chosen ids.
+  Hidden,  ///< f32 [R, ModelInfo::embedding.width]: in place of the logits, in plans for embeddings.
 };
+inline constexpr size_t numOutputs = 3;
 
 /// What a step is asked for.
 enum class StepGoal : uint8_t {
-  Logits,
+  Logits,  ///< Or hidden states, of a plan for embeddings.
   Sampled, ///< Ids chosen by the rows' parameters.
   Greedy,  ///< The same for rows that all ask for the best id: no logits are stored.
 };
@@ -205,6 +207,8 @@ struct Manifest {
   const TargetInfo *findTarget(std::string_view level) const;
   /// Index of a buffer.
   std::optional<size_t> findOutput(OutputKind kind) const;
+  /// What steps give that choose no ids: Logits or Hidden.
+  OutputKind rowOutput() const { return model.embedding ? OutputKind::Hidden : OutputKind::Logits; }
   /// Levels of the targets of this kind, in the manifest's order.
   std::vector<std::string> levels(TargetKind kind) const;
   /// Page sizes of the cache buffers, in order.

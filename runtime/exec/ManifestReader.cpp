@@ -47,7 +47,8 @@ struct OutputName {
   std::string_view name;
   OutputKind kind;
 };
-constexpr OutputName outputNames[] = {{"logits", OutputKind::Logits}, {"choices", OutputKind::Choices}};
+constexpr OutputName outputNames[] = {
+    {"logits", OutputKind::Logits}, {"choices", OutputKind::Choices}, {"hidden", OutputKind::Hidden}};
 
 template <size_t N, typename Row> const Row *findRow(const Row (&rows)[N], std::string_view name) {
   const Row *row = std::find_if(std::begin(rows), std::end(rows), [&](const Row &r) { return r.name == name; });
@@ -122,6 +123,19 @@ Status readGeneration(const json &model, GenerationDefaults &defaults) {
   return readDefault(*object, "repetition_penalty", defaults.repetitionPenalty);
 }
 
+Status readEmbedding(const json &model, std::optional<EmbeddingInfo> &embedding) {
+  if (!jsonFind(model, "embedding"))
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(const json *object, jsonObject(model, "embedding"));
+  FUSEC_ASSIGN_OR_RETURN(int64_t width, readSize(*object, "width", 1, 1 << 24));
+  FUSEC_ASSIGN_OR_RETURN(std::string name, jsonString(*object, "pooling"));
+  const std::optional<Pooling> pooling = poolingByName(name);
+  if (!pooling)
+    return corruptData("key 'pooling': expected last, mean or cls, found '" + name + "'");
+  embedding = EmbeddingInfo{width, *pooling};
+  return {};
+}
+
 Result<ModelInfo> readModel(const json &object) {
   ModelInfo model;
   FUSEC_ASSIGN_OR_RETURN(model.name, jsonStringOr(object, "name", ""));
@@ -139,6 +153,7 @@ Result<ModelInfo> readModel(const json &object) {
   if (jsonFind(object, "eos_ids")) {
     FUSEC_ASSIGN_OR_RETURN(model.eosIds, readArray<int32_t>(object, "eos_ids", maxEntries, readId));
   }
+  FUSEC_RETURN_IF_ERROR(readEmbedding(object, model.embedding));
   FUSEC_RETURN_IF_ERROR(readGeneration(object, model.generation));
   return model;
 }
@@ -189,7 +204,7 @@ Status readKindMembers(const json &object, BufferInfo &buffer) {
     if (const OutputName *row = findRow(outputNames, buffer.name))
       buffer.output = row->kind;
     else
-      return corruptData("unknown output, expected logits or choices");
+      return corruptData("unknown output, expected logits, choices or hidden");
     [[fallthrough]];
   case BufferKind::Activation: {
     FUSEC_ASSIGN_OR_RETURN(int64_t slot, readSize(object, "slot", 0, maxEntries));

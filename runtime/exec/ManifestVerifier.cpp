@@ -3,7 +3,8 @@
 //  1. Symbols are named once, and every symbol in use is among them (kernels
 //     receive only those).
 //  2. Inputs are i32 with the dims that the runtime fills; there is exactly one
-//     output "logits", f32 [R, vocab], and at most one "choices", i32 [R].
+//     output "logits", f32 [R, vocab], and at most one "choices", i32 [R]; or, for
+//     embeddings, "hidden", f32 [R, width], alone, and every target is a CPU's.
 //  3. Weights are aligned, inside the file with slack behind, and large enough
 //     for their dims.
 //  4. Launch arguments are buffers; every target has every kernel that a launch
@@ -120,7 +121,7 @@ private:
   }
 
   Status checkBuffers() {
-    std::array<int, 2> outputs{}; // By OutputKind.
+    std::array<int, numOutputs> outputs{}; // By OutputKind.
     std::set<InputKind> inputs;
     for (const BufferInfo &buffer : manifest.buffers) {
       if (Status status = checkBuffer(buffer); !status.ok())
@@ -130,10 +131,19 @@ private:
       if (buffer.kind == BufferKind::Input && !inputs.insert(buffer.input).second)
         return corruptData("buffer '" + buffer.name + "': this input is listed twice");
     }
-    if (outputs[0] != 1 || outputs[1] > 1)
-      return corruptData("buffers: expected exactly one output logits and at most one choices, found " +
-                         std::to_string(outputs[0]) + " and " + std::to_string(outputs[1]));
-    return {};
+    return checkOutputs(outputs);
+  }
+
+  Status checkOutputs(const std::array<int, numOutputs> &found) const {
+    const auto of = [&](OutputKind kind) { return found[static_cast<size_t>(kind)]; };
+    const int logits = of(OutputKind::Logits), choices = of(OutputKind::Choices), hidden = of(OutputKind::Hidden);
+    const bool isForEmbeddings = manifest.model.embedding.has_value();
+    if (isForEmbeddings ? hidden == 1 && logits + choices == 0 : logits == 1 && choices <= 1 && hidden == 0)
+      return {};
+    return corruptData(std::string("buffers: expected exactly one output ") +
+                       (isForEmbeddings ? "hidden and no other" : "logits and at most one choices") + ", found " +
+                       std::to_string(logits) + " logits, " + std::to_string(choices) + " choices and " +
+                       std::to_string(hidden) + " hidden");
   }
 
   Status checkBuffer(const BufferInfo &buffer) const {
@@ -171,11 +181,12 @@ private:
   }
 
   Status checkOutput(const BufferInfo &buffer) const {
-    const bool isLogits = buffer.output == OutputKind::Logits;
+    static constexpr std::string_view names[numOutputs] = {"logits", "choices", "hidden"}; // By OutputKind.
     std::vector<Extent> expected = {{Symbol::OutputRows, 0}};
-    if (isLogits)
-      expected.push_back({std::nullopt, manifest.model.vocabSize});
-    const std::string name = isLogits ? "logits" : "choices", type = isLogits ? "f32" : "i32";
+    const bool isChoices = buffer.output == OutputKind::Choices;
+    if (!isChoices)
+      expected.push_back({std::nullopt, manifest.model.rowWidth()});
+    const std::string name(names[static_cast<size_t>(buffer.output)]), type = isChoices ? "i32" : "f32";
     if (buffer.name != name || buffer.type.name != type || buffer.dims != expected)
       return corruptData("expected the output " + name + " " + type + " " + print(expected) + ", found " +
                          std::string(buffer.type.name) + " " + print(buffer.dims));
@@ -297,6 +308,8 @@ private:
 
   Status checkTarget(const TargetInfo &target) const {
     bool isHost = target.kind == TargetKind::Host;
+    if (manifest.model.embedding && !isHost)
+      return corruptData("expected a CPU level: embeddings are computed on the CPU");
     FUSEC_RETURN_IF_ERROR(isHost ? requireInside("library", target.library) : requireArchitecture(target.level));
     for (const auto &[name, variants] : target.kernels) {
       Status status = checkVariants(variants);

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/schema/Pooling.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +23,12 @@ struct GenerationDefaults {
   std::optional<float> repetitionPenalty;
 };
 
+/// Of an artifact that was compiled for embeddings.
+struct EmbeddingInfo {
+  int64_t width = 0; ///< Numbers in an embedding: the model's hidden size.
+  Pooling pooling = Pooling::Last;
+};
+
 struct ModelInfo {
   std::string name;
   std::string architecture;    ///< "llama", "qwen2", ...
@@ -34,6 +42,10 @@ struct ModelInfo {
   std::vector<int32_t> eosIds; ///< Tokens that end a generation.
   int64_t bytes = 0;           ///< Bytes of the source model's weights.
   GenerationDefaults generation;
+  std::optional<EmbeddingInfo> embedding; ///< Set: steps give hidden states, and no text can be generated.
+
+  /// Columns of what a step gives: of logits, or of hidden states.
+  int64_t rowWidth() const { return embedding ? embedding->width : vocabSize; }
 };
 
 } // namespace fusec::runtime

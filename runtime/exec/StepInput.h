@@ -47,7 +47,9 @@ struct StepInput {
 
 /// What a step gives; valid until the next one.
 struct StepOutput {
-  std::span<const float> logits;          ///< [R, vocab]; empty when tokens were chosen on the device.
+  /// [R, vocab], or the hidden states [R, width] of an artifact for embeddings; empty when tokens were chosen on the
+  /// device.
+  std::span<const float> logits;
   std::span<const text::TokenId> choices; ///< [R], -1 where nothing is possible; empty when they were not.
 };
 

@@ -32,6 +32,7 @@ private:
   KvDtypeOption kvDtype;
   KvLayoutOption kvLayout;
   KvPageOption kvPage;
+  EmbeddingsOption embeddings;
   FusionPlanOption fusionPlan;
   ExtensionOptions extensions;
   bool force = false;
@@ -65,6 +66,7 @@ void CompileCommand::declare(CLI::App &app) {
   CLI::Option *kvDtypeGiven = kvDtype.declare(app);
   kvLayout.declare(app);
   kvPage.declare(app);
+  CLI::Option *embeddingsGiven = embeddings.declare(app);
   fusionPlan.declare(app);
   extensions.declare(app);
   app.add_flag("--force", force, "replace an existing output");
@@ -72,7 +74,8 @@ void CompileCommand::declare(CLI::App &app) {
   app.add_option("--dump-phases-to", dumpPhasesTo, "write the IR after each phase into this directory")->group(group);
   app.add_option("--dump-kernels-to", dumpKernelsTo, "write each kernel's code into this directory")->group(group);
   app.add_option("--compile-from", options.compileFrom, "start with the IR of this phase")
-      ->excludes(kvDtypeGiven) // The IR says how its caches are stored.
+      ->excludes(kvDtypeGiven)    // The IR says how its caches are stored, ...
+      ->excludes(embeddingsGiven) // ... and what it gives.
       ->group(group);
   app.add_option("--compile-to", options.compileTo, "stop after this phase and write its IR")->group(group);
   app.add_option("--remarks", remarks, "write every decision with its reason to this YAML file")->group(group);
@@ -90,6 +93,7 @@ void CompileCommand::declare(CLI::App &app) {
              "  fusec compile model.gguf -o model.fusec\n"
              "  fusec compile model.gguf --level avx2,avx512 --dump-phases-to ir\n"
              "  fusec compile model.gguf --kv-dtype f16      # half the cache memory and traffic\n"
+             "  fusec compile model.gguf --embeddings=mean   # for /v1/embeddings instead of text\n"
              "  fusec compile model.gguf --target cuda:sm_80,sm_90a --dump-kernels-to kernels\n"
              "  fusec compile model.gguf --compile-to groups -o model.mlir");
 }
@@ -151,6 +155,8 @@ int CompileCommand::execute(const Environment &environment) {
   options.kvDtype = kvDtype.type();
   options.kvLayout = kvLayout.layout();
   options.pageTokens = kvPage.chosen();
+  options.embeddings = embeddings.given();
+  options.pooling = embeddings.pooling();
   options.fusionPlan = fusionPlan.file;
   options.dumpPhasesTo = dumpPhasesTo;
   options.dumpKernelsTo = dumpKernelsTo;

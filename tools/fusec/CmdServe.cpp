@@ -37,10 +37,12 @@ private:
 
 void ServeCommand::declare(CLI::App &app) {
   modelOptions.declare(app);
+  modelOptions.embeddings.declare(app);
   options.declare(app);
   app.footer("Examples:\n"
              "  fusec serve model.gguf                                  # http://127.0.0.1:8000/v1\n"
              "  fusec serve model/ --ctx 8192 --max-seqs 32 --kv-memory 8GB --kv-dtype f16\n"
+             "  fusec serve model.gguf --embeddings                     # /v1/embeddings instead of text\n"
              "  fusec serve model.gguf --host 0.0.0.0 --api-key-file keys.txt --admin-key SECRET\n"
              "  curl http://127.0.0.1:8000/v1/completions -H 'Content-Type: application/json' \\\n"
              "       -d '{\"prompt\": \"Once upon a time\", \"max_tokens\": 32}'\n\n"

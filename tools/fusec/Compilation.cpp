@@ -121,6 +121,15 @@ Status Compilation::readFusionPlan() {
   return {};
 }
 
+/// A model that was made for embeddings gives no sensible logits.
+Status Compilation::checkPurpose() const {
+  const std::optional<Pooling> pooling = source->config().pooling;
+  if (!pooling || options.embeddings)
+    return {};
+  return unsupported("'" + options.model.string() + "' is a model for embeddings (pooling_type " +
+                     std::string(nameOf(*pooling)) + "), which generates no text: use --embeddings");
+}
+
 Status Compilation::open() {
   FUSEC_RETURN_IF_ERROR(enableRemarks());
   FUSEC_RETURN_IF_ERROR(readFusionPlan());
@@ -131,8 +140,10 @@ Status Compilation::open() {
     return openIR();
   FUSEC_ASSIGN_OR_RETURN(models::Model opened, models::openModel(options.model));
   source = std::move(opened);
+  FUSEC_RETURN_IF_ERROR(checkPurpose());
   Diagnostics diagnostics(context);
-  graph = models::buildGraph(context, *source, options.kvDtype.value_or(*storageTypeByName(math())));
+  graph = models::buildGraph(context, *source, options.kvDtype.value_or(*storageTypeByName(math())),
+                             options.embeddings ? models::GraphResult::Hidden : models::GraphResult::Logits);
   (*graph)->setAttr(sourceAttr, mlir::StringAttr::get(&context, options.model.string()));
   if (failed(mlir::verify(*graph)))
     return diagnostics.status("the imported graph of '" + options.model.string() + "'");

@@ -47,6 +47,7 @@ public:
 
 private:
   Status openIR();
+  Status checkPurpose() const;
   Status runPhase(mlir::ModuleOp target, const PhaseInfo &phase, const PipelineOptions &pipeline,
                   const std::string &suffix);
   Status dump(mlir::ModuleOp target, const PhaseInfo &phase, const std::string &suffix);

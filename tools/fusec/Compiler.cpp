@@ -56,6 +56,7 @@ Status buildArtifact(Compilation &compilation, const CompileOptions &options) {
   codegen::ArtifactOptions artifact;
   artifact.version = FUSEC_VERSION;
   artifact.kvLayout = options.kvLayout;
+  artifact.pooling = options.pooling.value_or(compilation.model().config().pooling.value_or(Pooling::Last));
   FUSEC_ASSIGN_OR_RETURN(artifact.digest, digestOf(compilation.model()));
   FUSEC_ASSIGN_OR_RETURN(artifact.extensions, compilation.usedExtensions());
   artifact.progress = [&](double fraction) { report(options, "packing weights", 0.7 + 0.3 * fraction); };
@@ -95,6 +96,8 @@ Result<fs::path> compileModel(const CompileOptions &options) {
   FUSEC_ASSIGN_OR_RETURN(TargetChoice target, parseTargetChoice(options.target)); // Said before the work.
   if (target.kind == TargetKind::Host && options.libraryProducts != "off")
     return invalidArgument("--library-products " + options.libraryProducts + " is for CUDA, the target is the CPU");
+  if (target.kind == TargetKind::Cuda && options.embeddings)
+    return unsupported("--embeddings is for the CPU, the target is CUDA");
   FUSEC_RETURN_IF_ERROR(parseMlirFlags(options.mlirFlags));
   report(options, "reading the model", 0.0);
   Compilation compilation(options);

@@ -16,6 +16,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/schema/KvLayout.h"
+#include "runtime/schema/Pooling.h"
 #include "runtime/schema/StorageType.h"
 
 #include <filesystem>
@@ -63,6 +64,8 @@ struct CompileOptions {
   KvLayout kvLayout = KvLayout::Paged; ///< Where the cache pages of a sequence lie.
   int64_t pageTokens =
       defaultPageTokens;               ///< Positions of a page of the cache, a constant of its kernels: a power of two.
+  bool embeddings = false;             ///< Give hidden states for embeddings instead of logits. CPU only.
+  std::optional<Pooling> pooling;      ///< Of embeddings; empty: the model's, else the last token's.
   std::filesystem::path dumpPhasesTo;  ///< Directory for the IR after each phase; empty = none.
   std::filesystem::path dumpKernelsTo; ///< Directory for each kernel's IR and LLVM IR; empty = none.
   std::filesystem::path remarksFile;   ///< YAML file of all decisions; empty = none.

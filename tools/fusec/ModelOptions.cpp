@@ -44,6 +44,18 @@ CLI::Option *KvPageOption::declare(CLI::App &app) {
 
 int64_t KvPageOption::chosen() const { return tokens == 0 ? defaultPageTokens : tokens; }
 
+CLI::Option *EmbeddingsOption::declare(CLI::App &app) {
+  std::vector<std::string> names = {"model"};
+  for (const PoolingRow &row : poolings)
+    names.emplace_back(row.name);
+  // A flag, so that it takes no word that follows: the pooling is given with '='.
+  return app
+      .add_flag("--embeddings{model}", name,
+                "compile for embeddings instead of text, of the last token, the mean or the first one (cls): "
+                "--embeddings=last|mean|cls; default: what the model says, else last")
+      ->check(CLI::IsMember(names));
+}
+
 void FusionPlanOption::declare(CLI::App &app) {
   app.add_option("--fusion-plan", file, "take and refuse fusions as this file says (docs/fusion-plan.md)");
 }
@@ -96,6 +108,8 @@ CompileOptions compileOptionsFor(const ModelOptions &options, const std::string 
   compile.kvDtype = options.kvDtype.type();
   compile.kvLayout = options.kvLayout.layout();
   compile.pageTokens = options.kvPage.chosen();
+  compile.embeddings = options.embeddings.given();
+  compile.pooling = options.embeddings.pooling();
   compile.fusionPlan = options.fusionPlan.file;
   return compile;
 }
@@ -134,6 +148,24 @@ static Status checkKv(const std::filesystem::path &artifact, const ModelOptions 
   return {};
 }
 
+/// Likewise what it gives.
+static Status checkEmbeddings(const std::filesystem::path &artifact, const EmbeddingsOption &asked) {
+  if (!asked.given())
+    return {};
+  FUSEC_ASSIGN_OR_RETURN(nlohmann::json manifest, readJsonFile(artifact / "manifest.json"));
+  FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *model, jsonObject(manifest, "model"));
+  std::string has;
+  if (jsonFind(*model, "embedding")) {
+    FUSEC_ASSIGN_OR_RETURN(const nlohmann::json *embedding, jsonObject(*model, "embedding"));
+    FUSEC_ASSIGN_OR_RETURN(has, jsonString(*embedding, "pooling"));
+  }
+  if (!has.empty() && (!asked.pooling() || has == asked.name))
+    return {};
+  return invalidArgument("--embeddings" + (asked.pooling() ? "=" + asked.name : std::string()) + ": '" +
+                         artifact.string() + "' is an artifact that was compiled for " +
+                         (has.empty() ? "text" : "embeddings of pooling " + has) + "; compile its model again");
+}
+
 /// Likewise who computes large products.
 static Status checkLibraryProducts(const std::filesystem::path &artifact, const std::string &asked) {
   if (asked.empty())
@@ -162,6 +194,7 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
   FUSEC_ASSIGN_OR_RETURN(ModelKind kind, detectModelKind(model));
   if (kind == ModelKind::Artifact) {
     FUSEC_RETURN_IF_ERROR(checkKv(model, options));
+    FUSEC_RETURN_IF_ERROR(checkEmbeddings(model, options.embeddings));
     FUSEC_RETURN_IF_ERROR(checkLibraryProducts(model, options.device.libraryProducts));
     if (!options.fusionPlan.file.empty())
       return invalidArgument("--fusion-plan: '" + model.string() +
@@ -189,7 +222,8 @@ Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Env
                   .levels = {level},
                   .options = {"kv-dtype=" + kvDtype, "kv-page-tokens=" + std::to_string(options.kvPage.chosen()),
                               "kv-layout=" + std::string(nameOf(options.kvLayout.layout())), "target=" + target,
-                              "math=" + (target == "host" ? std::string() : options.device.math)}};
+                              "math=" + (target == "host" ? std::string() : options.device.math),
+                              "embeddings=" + options.embeddings.name}};
   FUSEC_ASSIGN_OR_RETURN(std::string products, libraryProductsKey(options.device.libraryProducts));
   key.options.push_back(products);
   FUSEC_ASSIGN_OR_RETURN(std::vector<std::string> extensions, options.extensions.keyParts());

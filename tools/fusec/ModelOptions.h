@@ -9,6 +9,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/schema/KvLayout.h"
+#include "runtime/schema/Pooling.h"
 #include "runtime/schema/StorageType.h"
 #include "tools/fusec/DeviceOptions.h"
 #include "tools/fusec/Environment.h"
@@ -54,6 +55,15 @@ struct KvPageOption {
   int64_t chosen() const;
 };
 
+/// `--embeddings[=POOLING]`: compile for embeddings instead of text.
+struct EmbeddingsOption {
+  std::string name; ///< Empty when it was not given; "model" without a pooling.
+
+  CLI::Option *declare(CLI::App &app);
+  bool given() const { return !name.empty(); }
+  std::optional<Pooling> pooling() const { return poolingByName(name); }
+};
+
 /// `--fusion-plan`: a file that says which fusions to take (docs/fusion-plan.md).
 struct FusionPlanOption {
   std::string file; ///< Empty when it was not given.
@@ -71,6 +81,7 @@ struct ModelOptions {
   KvDtypeOption kvDtype;
   KvLayoutOption kvLayout;
   KvPageOption kvPage;
+  EmbeddingsOption embeddings; ///< declare() leaves it to commands that give embeddings.
   FusionPlanOption fusionPlan;
   ExtensionOptions extensions;
   bool recompile = false;
@@ -85,8 +96,8 @@ CompileOptions compileOptionsFor(const ModelOptions &options, const std::string 
                                  const Environment &environment);
 
 /// The artifact directory for MODEL: MODEL itself when it is one, else a cache entry, compiled on
-/// first use with a progress bar on a terminal. InvalidArgument when an artifact stores its cache
-/// otherwise than `kvDtype` and `kvPage` ask.
+/// first use with a progress bar on a terminal. InvalidArgument when an artifact was compiled
+/// otherwise than the options ask.
 Result<std::filesystem::path> artifactFor(const ModelOptions &options, const Environment &environment);
 
 /// artifactFor, then Engine::create. `more`: what these options don't set (sequences at once, KV memory, policy). Notes

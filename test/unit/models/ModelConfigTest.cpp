@@ -97,6 +97,16 @@ TEST(GgufConfig, ReadsOptionalKeys) {
   EXPECT_EQ(config->generation.topK, 20);
 }
 
+TEST(GgufConfig, ReadsThePooling) {
+  EXPECT_FALSE(read(tinyGguf())->pooling);
+  EXPECT_FALSE(read(tinyGguf().u32("llama.pooling_type", 0))->pooling);
+  EXPECT_EQ(read(tinyGguf().u32("llama.pooling_type", 1))->pooling, Pooling::Mean);
+  EXPECT_EQ(read(tinyGguf().u32("llama.pooling_type", 2))->pooling, Pooling::Cls);
+  EXPECT_EQ(read(tinyGguf().u32("llama.pooling_type", 3))->pooling, Pooling::Last);
+  EXPECT_THAT(errorOf(tinyGguf().u32("llama.pooling_type", 4)),
+              HasSubstr("'llama.pooling_type': expected 0 (none), 1 (mean), 2 (cls) or 3 (last), found 4"));
+}
+
 TEST(GgufConfig, ReadsRopeFactors) {
   GgufImage image = tinyGguf();
   image.floats("rope_freqs.weight", {2}, 8.0f);

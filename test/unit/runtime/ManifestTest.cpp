@@ -49,6 +49,19 @@ TEST(Manifest, ReadsTheToy) {
   EXPECT_EQ(manifest->levels(TargetKind::Host), (std::vector<std::string>{"avx512", "avx2"}));
 }
 
+TEST(Manifest, ReadsHiddenStatesInPlaceOfLogits) {
+  json document = with("/buffers/8/name", "hidden");
+  document["model"]["embedding"] = {{"width", 20}, {"pooling", "mean"}};
+  Result<Manifest> manifest = parse(document);
+  ASSERT_TRUE(manifest) << manifest.status().message();
+  ASSERT_TRUE(manifest->model.embedding);
+  EXPECT_EQ(manifest->model.embedding->pooling, Pooling::Mean);
+  EXPECT_EQ(manifest->rowOutput(), OutputKind::Hidden);
+  EXPECT_EQ(manifest->findOutput(OutputKind::Hidden), 8u);
+  document["model"]["embedding"]["width"] = 21;
+  EXPECT_THAT(parse(document).status().message(), testing::HasSubstr("expected the output hidden f32 [R, 21]"));
+}
+
 TEST(Manifest, EvaluatesSizesAndGrids) {
   Result<Manifest> manifest = parseManifest(toyManifest(), "m.json", toyWeightsBytes);
   ASSERT_TRUE(manifest);
@@ -133,9 +146,15 @@ INSTANTIATE_TEST_SUITE_P(
         WrongManifest{"/kv/dtype", "bf16", "'k.0': expected bf16 as in kv.dtype, found f32"},
         WrongManifest{"/kv/dtype", "q8_0", "kv: expected dtype f32, f16 or bf16, found 'q8_0'"},
         WrongManifest{"/kv/dtype", 16, "'dtype'"},
-        WrongManifest{"/buffers/8/kind", "activation",
-                      "expected exactly one output logits and at most one choices, found 0 and 0"},
-        WrongManifest{"/buffers/8/name", "scores", "unknown output, expected logits or choices"},
+        WrongManifest{
+            "/buffers/8/kind", "activation",
+            "expected exactly one output logits and at most one choices, found 0 logits, 0 choices and 0 hidden"},
+        WrongManifest{"/buffers/8/name", "scores", "unknown output, expected logits, choices or hidden"},
+        WrongManifest{"/buffers/8/name", "hidden", "found 0 logits, 0 choices and 1 hidden"},
+        WrongManifest{"/model/embedding", json{{"width", 20}, {"pooling", "mean"}},
+                      "expected exactly one output hidden and no other, found 1 logits"},
+        WrongManifest{"/model/embedding", json{{"width", 20}, {"pooling", "max"}}, "expected last, mean or cls"},
+        WrongManifest{"/model/embedding", json{{"width", 0}, {"pooling", "mean"}}, "'width'"},
         WrongManifest{"/buffers/8/name", "choices", "expected the output choices i32 [R], found f32 [R, 20]"},
         WrongManifest{"/launches/0/goals", json::array({"drawn"}),
                       "expected logits, sampled or greedy, found \"drawn\""},
@@ -198,6 +217,14 @@ TEST(CudaManifest, ReadsATarget) {
   EXPECT_EQ(sum.image, "kernels/sm_80/sum.cubin");
   EXPECT_EQ(sum.ptx, "kernels/sm_80/sum.ptx");
   EXPECT_EQ(sum.source, "kernels/sm_80/sum.cu");
+}
+
+TEST(CudaManifest, HasNoEmbeddings) {
+  json document = withCuda();
+  document["buffers"][8]["name"] = "hidden";
+  document["model"]["embedding"] = {{"width", 20}, {"pooling", "mean"}};
+  EXPECT_THAT(parse(document).status().message(),
+              testing::HasSubstr("target 'sm_80': expected a CPU level: embeddings are computed on the CPU"));
 }
 
 class WrongCudaManifestTest : public testing::TestWithParam<WrongManifest> {};
