@@ -22,6 +22,13 @@ void keepBest(std::vector<Generation> &texts, size_t count) {
   texts = std::move(best);
 }
 
+void takeEmbedding(const EmbeddingPool &pool, RequestOutcome &out) {
+  if (Result<std::vector<float>> taken = pool.take())
+    out.embedding = std::move(*taken);
+  else
+    out.status = taken.status();
+}
+
 } // namespace
 
 bool ActiveRequest::hasEnded() const {
@@ -37,6 +44,8 @@ RequestOutcome ActiveRequest::outcome(RequestTrace::Clock::time_point now) {
   out.status = status;
   out.explanation = trace.explain(now);
   out.promptLogprobs = prompt.take();
+  if (embedding && evaluated && status.ok())
+    takeEmbedding(*embedding, out);
   for (Choice &choice : choices) {
     choice.end(status.ok() ? FinishReason::Cancelled : FinishReason::Error);
     const int64_t sampled = choice.sampled();
@@ -47,6 +56,14 @@ RequestOutcome ActiveRequest::outcome(RequestTrace::Clock::time_point now) {
     return out;
   keepBest(out.choices, static_cast<size_t>(request.n));
   return out;
+}
+
+FinishReason ActiveRequest::endOf(const RequestOutcome &outcome) const {
+  if (!outcome.choices.empty())
+    return outcome.choices.front().reason;
+  if (!outcome.status.ok())
+    return FinishReason::Error;
+  return evaluated ? FinishReason::Stop : FinishReason::Cancelled;
 }
 
 } // namespace fusec::runtime

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/engine/Choice.h"
+#include "runtime/engine/EmbeddingPool.h"
 #include "runtime/engine/PromptReport.h"
 #include "runtime/engine/RequestTrace.h"
 #include "runtime/sched/RequestId.h"
@@ -18,10 +19,10 @@
 
 namespace fusec::runtime {
 
-/// Evaluates rows instead of generating: given each row's position and logits.
+/// Evaluates rows instead of generating: given each row's position and logits, or hidden state.
 struct Evaluation {
   bool allRows = false; ///< Else the last row only.
-  std::function<void(int64_t position, std::span<const float> logits)> visit;
+  std::function<void(int64_t position, std::span<const float> row)> visit;
 };
 
 struct ActiveRequest {
@@ -38,6 +39,8 @@ struct ActiveRequest {
   bool hasEnded() const;
   /// Moves the result out.
   RequestOutcome outcome(RequestTrace::Clock::time_point now);
+  /// How it ended, by its outcome: as its first text did.
+  FinishReason endOf(const RequestOutcome &outcome) const;
 
   const RequestId id;
   const Request request;
@@ -45,8 +48,9 @@ struct ActiveRequest {
   RequestTrace trace;
   PromptReport prompt;
   std::optional<Evaluation> evaluation;
-  std::vector<Choice> choices;      ///< All of them from the start; empty for an evaluation.
-  std::vector<RequestId> sequences; ///< Of texts that the scheduler has.
+  std::optional<EmbeddingPool> embedding; ///< Of an evaluation that fills it.
+  std::vector<Choice> choices;            ///< All of them from the start; empty for an evaluation.
+  std::vector<RequestId> sequences;       ///< Of texts that the scheduler has.
   bool cancelled = false, evaluated = false;
   Status status; ///< Not ok: it has failed.
 };

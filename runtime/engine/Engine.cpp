@@ -13,6 +13,8 @@ namespace {
 
 /// Ids to evaluate, as opposed to generate from: they may fill the whole context.
 Status checkIds(const EngineState &state, std::span<const TokenId> ids, size_t least) {
+  if (state.artifact.manifest.model.embedding)
+    return unsupported("the artifact was compiled for embeddings (--embeddings) and gives no logits");
   int64_t vocab = state.artifact.manifest.model.vocabSize;
   if (ids.size() < least || static_cast<int64_t>(ids.size()) > state.options.contextTokens)
     return invalidArgument("expected " + std::to_string(least) + " to " + std::to_string(state.options.contextTokens) +
@@ -80,6 +82,17 @@ Result<Generation> Engine::generate(const Request &request, const TokenCallback 
   runUntil(*state->loop, *outcome);
   FUSEC_RETURN_IF_ERROR(outcome->result->status);
   return std::move(outcome->result->choices.front());
+}
+
+Result<std::vector<float>> Engine::embed(std::span<const TokenId> ids) {
+  Request request;
+  request.prompt.assign(ids.begin(), ids.end());
+  request.embed = true;
+  auto outcome = std::make_shared<Outcome>();
+  FUSEC_RETURN_IF_ERROR(submit(std::move(request), outcome).status());
+  runUntil(*state->loop, *outcome);
+  FUSEC_RETURN_IF_ERROR(outcome->result->status);
+  return std::move(outcome->result->embedding);
 }
 
 Status Engine::validate(const Request &request) const { return state->loop->validate(request); }

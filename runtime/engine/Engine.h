@@ -124,12 +124,16 @@ public:
   /// Counters, histograms and the last steps.
   EngineStats stats() const;
 
+  /// The embedding of `ids`: [width], of length 1 in L2, the same bits beside any other requests. At most the context.
+  /// Unsupported unless the artifact was compiled for embeddings.
+  Result<std::vector<float>> embed(std::span<const TokenId> ids);
+
   /// Raw logits after `ids`: `[vocab]` of the last position, or `[n, vocab]`. All
-  /// of it is computed, cached or not.
+  /// of it is computed, cached or not. Unsupported by an artifact for embeddings.
   Result<std::vector<float>> logits(std::span<const TokenId> ids, LogitRows rows = LogitRows::Last);
 
   /// n-1 values: log p(ids[i+1] | ids[0..i]), natural logarithm. n >= 2, at most
-  /// the context. All of it is computed, cached or not.
+  /// the context. All of it is computed, cached or not. Unsupported by an artifact for embeddings.
   Result<std::vector<double>> logprobs(std::span<const TokenId> ids);
 
   /// Forgets all cached prefixes and returns their pages.

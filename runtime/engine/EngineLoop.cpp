@@ -33,26 +33,43 @@ CacheScope scopeOf(const std::string &modelDigest, const std::string &tenant) {
 //===----------------------------------------------------------------------===//
 
 Status EngineLoop::validate(const Request &request) const {
-  return request.validate(parts.vocabSize, parts.text.contextTokens, parts.maxSequences);
+  if (parts.model.embedding && !request.embed)
+    return unsupported("the artifact was compiled for embeddings (--embeddings) and generates no text");
+  if (request.embed && !parts.model.embedding)
+    return unsupported("the artifact was compiled to generate text and gives no embeddings: compile its model with "
+                       "--embeddings");
+  return request.validate(parts.model.vocabSize, parts.text.contextTokens, parts.maxSequences);
 }
 
 Status EngineLoop::add(RequestId id, Request request, std::shared_ptr<RequestListener> listener,
                        Clock::time_point submitted) {
   auto active =
       std::make_unique<ActiveRequest>(id, std::move(request), std::move(listener), submitted, parts.text.sampleableIds);
-  for (int i = 0; i < active->request.numChoices(); ++i) {
-    FUSEC_ASSIGN_OR_RETURN(Choice choice, Choice::create(parts.text, active->request, i));
-    active->choices.push_back(std::move(choice));
-  }
+  if (active->request.embed)
+    addEmbedding(*active);
+  else
+    FUSEC_RETURN_IF_ERROR(addChoices(*active));
   return start(std::move(active));
+}
+
+Status EngineLoop::addChoices(ActiveRequest &active) {
+  for (int i = 0; i < active.request.numChoices(); ++i) {
+    FUSEC_ASSIGN_OR_RETURN(Choice choice, Choice::create(parts.text, active.request, i));
+    active.choices.push_back(std::move(choice));
+  }
+  return {};
+}
+
+void EngineLoop::addEmbedding(ActiveRequest &active) {
+  EmbeddingPool &pool = active.embedding.emplace(*parts.model.embedding);
+  active.evaluation = Evaluation{pool.needsAllRows(),
+                                 [&pool](int64_t position, std::span<const float> row) { pool.add(position, row); }};
 }
 
 Status EngineLoop::addEvaluation(RequestId id, std::vector<TokenId> ids, Evaluation evaluation,
                                  std::shared_ptr<RequestListener> listener) {
   Request request;
   request.prompt = std::move(ids);
-  request.maxTokens = 1;
-  request.skipPrefixCache = true;
   auto active = std::make_unique<ActiveRequest>(id, std::move(request), std::move(listener), Clock::now(),
                                                 parts.text.sampleableIds);
   active->evaluation = std::move(evaluation);
@@ -78,10 +95,11 @@ ScheduledRequest EngineLoop::scheduled(const ActiveRequest &active, RequestId se
   out.id = sequence;
   out.scope = scopeOf(parts.modelDigest, request.tenant);
   out.prompt = request.prompt;
-  out.maxTokens = std::max<int64_t>(1, request.maxTokens < 0 ? room : std::min(room, request.maxTokens));
+  const int64_t wanted = active.evaluation ? 1 : request.maxTokens; // Of an evaluation: the last row.
+  out.maxTokens = std::max<int64_t>(1, wanted < 0 ? room : std::min(room, wanted));
   out.priority = request.priority;
   // A position that is not computed has no logits.
-  out.usePrefix = !request.skipPrefixCache && request.promptLogprobs < 0;
+  out.usePrefix = !active.evaluation && !request.skipPrefixCache && request.promptLogprobs < 0;
   out.wantsPromptLogits = active.evaluation ? active.evaluation->allRows : request.promptLogprobs >= 0;
   return out;
 }
@@ -222,10 +240,10 @@ void EngineLoop::takeRows(const Step::Item &item, Batch::Rows rows, const StepOu
 }
 
 EngineLoop::Row EngineLoop::rowOf(const StepOutput &output, size_t row) const {
-  const size_t vocab = static_cast<size_t>(parts.vocabSize);
+  const size_t width = static_cast<size_t>(parts.model.rowWidth());
   if (!output.choices.empty())
     return {{}, output.choices[row]};
-  return {output.logits.subspan(row * vocab, vocab), std::nullopt};
+  return {output.logits.subspan(row * width, width), std::nullopt};
 }
 
 /// Fills in how the device is to choose; false when a row of the step needs its logits here.
@@ -349,10 +367,10 @@ void EngineLoop::end(ActiveRequest &active) {
   tell(active);
   const Clock::time_point now = Clock::now();
   auto outcome = std::make_unique<RequestOutcome>(active.outcome(now));
-  if (!active.evaluation)
+  if (!active.evaluation || active.embedding) // Others are no requests of a user's.
     parts.monitor.update([&](EngineStats &stats) {
       active.trace.observe(stats, active.request, now);
-      ++stats.finished[static_cast<size_t>(outcome->choices.front().reason)];
+      ++stats.finished[static_cast<size_t>(active.endOf(*outcome))];
       stats.counters[Counter::RecomputedTokens] += outcome->explanation.recomputedTokens;
     });
   outbox.push_back({active.listener, {}, std::move(outcome)});

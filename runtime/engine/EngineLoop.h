@@ -41,7 +41,7 @@ struct EngineParts {
   Scheduler &scheduler;
   EngineMonitor &monitor;
   ModelText text;
-  int64_t vocabSize = 0;    ///< Rows of the embedding.
+  const ModelInfo &model;
   int64_t maxSequences = 1; ///< That run at once.
   std::string modelDigest;  ///< Of the weights and how KV is stored.
 };
@@ -59,7 +59,7 @@ public:
   /// Queues a valid request. On an error its listener never hears of it.
   Status add(RequestId id, Request request, std::shared_ptr<RequestListener> listener,
              Clock::time_point submitted = Clock::now());
-  /// Queues ids whose logits are wanted; `listener` hears of the end.
+  /// Queues ids whose logits or hidden states are wanted; `listener` hears of the end.
   Status addEvaluation(RequestId id, std::vector<TokenId> ids, Evaluation evaluation,
                        std::shared_ptr<RequestListener> listener);
   void cancel(RequestId id);
@@ -82,6 +82,8 @@ private:
     TokenId token;
   };
 
+  Status addChoices(ActiveRequest &active);
+  void addEmbedding(ActiveRequest &active);
   Status start(std::unique_ptr<ActiveRequest> active);
   ScheduledRequest scheduled(const ActiveRequest &active, RequestId sequence) const;
   RequestId addSequence(ActiveRequest &active, size_t choice, int64_t known);
@@ -90,7 +92,7 @@ private:
   void workBeside(const Step &step, Clock::time_point launched);
   void begin(const Step &step, Clock::time_point now);
   void finish(const Step &step, const StepOutput &output);
-  /// A row of what a step gives: its logits, or the token that was chosen after it.
+  /// A row of what a step gives: its logits or hidden state, or the token that was chosen after it.
   struct Row {
     std::span<const float> logits;
     std::optional<TokenId> chosen;

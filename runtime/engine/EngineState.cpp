@@ -66,7 +66,7 @@ void EngineState::compose(const PoolSize &size) {
   rules.staticBatches = options.staticBatches;
   scheduler.emplace(*kv, rules);
   const ModelText text{tokenizer, endIds, sampleableIds(), options.contextTokens};
-  loop.emplace(EngineParts{*executor, *kv, *scheduler, monitor, text, manifest.model.vocabSize, options.maxSequences,
+  loop.emplace(EngineParts{*executor, *kv, *scheduler, monitor, text, manifest.model, options.maxSequences,
                            manifest.model.digest + " " + manifest.kv.dtype});
 }
 

@@ -83,7 +83,7 @@ Result<PoolSize> sizePool(const EngineOptions &given, const Manifest &manifest) 
   // Every running sequence has a token in each step.
   options.chunkTokens =
       std::clamp(options.chunkTokens, options.maxSequences, options.contextTokens * options.maxSequences);
-  size.maxOutputRows = std::clamp<int64_t>(maxLogitBytes / (manifest.model.vocabSize * 4), 1, options.chunkTokens);
+  size.maxOutputRows = std::clamp<int64_t>(maxLogitBytes / (manifest.model.rowWidth() * 4), 1, options.chunkTokens);
   size.maxOutputRows = std::max(size.maxOutputRows, options.maxSequences);
   return size;
 }

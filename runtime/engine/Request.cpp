@@ -52,19 +52,26 @@ Status requireLengths(const Request &request) {
   return {};
 }
 
+Status requirePrompt(const Request &request, int64_t vocabSize, int64_t contextTokens) {
+  if (request.prompt.empty())
+    return invalidArgument("the prompt is empty: at least one token is needed");
+  if (static_cast<int64_t>(request.prompt.size()) > contextTokens - (request.embed ? 0 : 1))
+    return invalidArgument("the prompt has " + std::to_string(request.prompt.size()) + " tokens, the context holds " +
+                           std::to_string(contextTokens) +
+                           (request.embed ? "" : " and at least one must be left for the answer"));
+  return requireIds(request.prompt, vocabSize, "prompt");
+}
+
 } // namespace
 
 Status Request::validate(int64_t vocabSize, int64_t contextTokens, int64_t maxChoices) const {
-  if (prompt.empty())
-    return invalidArgument("the prompt is empty: at least one token is needed");
-  if (static_cast<int64_t>(prompt.size()) >= contextTokens)
-    return invalidArgument("the prompt has " + std::to_string(prompt.size()) + " tokens, the context holds " +
-                           std::to_string(contextTokens) + " and at least one must be left for the answer");
+  FUSEC_RETURN_IF_ERROR(requirePrompt(*this, vocabSize, contextTokens));
+  if (embed)
+    return {};
   FUSEC_RETURN_IF_ERROR(requireLengths(*this));
   FUSEC_RETURN_IF_ERROR(requireChoices(*this, maxChoices));
   if (promptLogprobs < -1 || promptLogprobs > SamplingParams::maxLogprobs)
     return outOfRange("prompt_logprobs", "-1 (off) to " + std::to_string(SamplingParams::maxLogprobs), promptLogprobs);
-  FUSEC_RETURN_IF_ERROR(requireIds(prompt, vocabSize, "prompt"));
   FUSEC_RETURN_IF_ERROR(requireIds(stopIds, vocabSize, "stop_token_ids"));
   FUSEC_RETURN_IF_ERROR(requireStops(stopStrings));
   return sampling.validate(vocabSize);

@@ -23,8 +23,11 @@ class CompiledGrammar;
 namespace fusec::runtime {
 
 struct Request {
-  /// Token ids in [0, vocab); not empty, shorter than the engine's context.
+  /// Token ids in [0, vocab); not empty, shorter than the engine's context. To embed: at most as long.
   std::vector<TokenId> prompt = {};
+  /// Give RequestOutcome::embedding instead of texts. What concerns those is then not looked at. For artifacts that
+  /// were compiled for embeddings, where it has to be set.
+  bool embed = false;
   SamplingParams sampling = {};
   /// Most tokens to generate; -1 = until the context is full.
   int64_t maxTokens = -1;

@@ -40,6 +40,9 @@ struct RequestOutcome {
   /// One per prompt token when promptLogprobs asked for it; that of the first
   /// token, which nothing precedes, has logprob 0 and no rows.
   std::vector<TokenReport> promptLogprobs;
+  /// Of Request::embed: [width], of length 1 in L2. Empty when the request failed or was cancelled; `choices` is
+  /// always.
+  std::vector<float> embedding;
 };
 
 /// Hears of one request. Called on the thread that runs the engine; must not

@@ -9,6 +9,7 @@ qwen2, ...) and Hugging Face directories (config.json + safetensors).
     model = load("SmolLM2.gguf")             # dtype=numpy.float64
     logits, cache = model.forward([1, 15, 3])         # [3, vocab]
     logits, cache = model.forward([7], cache)         # one token more
+    states, cache = model.hidden([1, 15, 3])          # [3, hidden], behind the last norm
 
 One choice is not free: rotary frequencies are rounded to float32 before they are
 multiplied by the position, as in Hugging Face's code, in float64 runs too. With
@@ -162,15 +163,19 @@ class Model:
             gate = gate / (1 + np.exp(-gate))
         return self.linear(gate * self.linear(x, p + "up_proj"), p + "down_proj")
 
-    def forward(self, tokens, cache=None, last_only=False):
-        """Logits [T, vocab] and the grown cache; `cache` itself is left alone."""
+    def hidden(self, tokens, cache=None, last_only=False):
+        """Normalised hidden states [T, hidden] and the grown cache; `cache` itself is left alone."""
         cache = [None] * self.config.layers if cache is None else list(cache)
         norm = lambda x, name: rms_norm(x, self.weights[name], self.config.eps)
         x = self.weights["embed_tokens.weight"][np.asarray(tokens, dtype=np.int64)]
         for layer in range(self.config.layers):
             x = x + self.attention(norm(x, f"layers.{layer}.input_layernorm.weight"), layer, cache)
             x = x + self.feed_forward(norm(x, f"layers.{layer}.post_attention_layernorm.weight"), layer)
-        x = norm(x[-1:] if last_only else x, "norm.weight")
+        return norm(x[-1:] if last_only else x, "norm.weight"), cache
+
+    def forward(self, tokens, cache=None, last_only=False):
+        """Logits [T, vocab] and the grown cache; `cache` itself is left alone."""
+        x, cache = self.hidden(tokens, cache, last_only)
         head = "lm_head" if "lm_head.weight" in self.weights else "embed_tokens"
         return self.linear(x, head), cache
 

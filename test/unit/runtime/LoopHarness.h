@@ -65,7 +65,7 @@ struct LoopHarness {
                            HostExecutor::create(artifact, std::move(device), {"avx2", {16, 4, 16, toyContext}, pages}));
     executor = std::make_unique<WatchedExecutor>(std::move(host));
     const ModelText text{*tokenizer, endIds, toyRealVocab, toyContext};
-    loop.emplace(EngineParts{*executor, kv, scheduler, monitor, text, toyVocab, 4, "toy"});
+    loop.emplace(EngineParts{*executor, kv, scheduler, monitor, text, artifact.manifest.model, 4, "toy"});
     return {};
   }
 

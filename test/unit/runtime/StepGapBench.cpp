@@ -95,7 +95,9 @@ struct Bench {
     Scheduler scheduler(kv, {.tokenBudget = 512, .maxSequences = sequences, .contextTokens = context});
     EngineMonitor monitor;
     const ModelText text{tokenizer, {}, tokenizer.size(), context};
-    EngineLoop loop(EngineParts{device, kv, scheduler, monitor, text, tokenizer.size(), sequences, "bench"});
+    ModelInfo model;
+    model.vocabSize = tokenizer.size();
+    EngineLoop loop(EngineParts{device, kv, scheduler, monitor, text, model, sequences, "bench"});
     auto listener = std::make_shared<Silent>();
     int64_t added = 0;
     auto fill = [&] {
