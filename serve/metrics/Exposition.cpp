@@ -124,7 +124,8 @@ void writeOwn(Writer &writer, const runtime::EngineStats &stats, const HttpFigur
   writer.gauge("kv_reserved_tokens", "Positions of pages without any token yet.", static_cast<double>(pool.reserved));
   writer.counter("engine_step_seconds", "Wall time of all steps.", stats.stepSeconds);
   writer.counter("engine_executor_seconds", "Of those: in kernels.", stats.executorSeconds);
-  writer.gauge("open_requests", "Generations accepted and not finished.", static_cast<double>(figures.openRequests));
+  writer.gauge("open_requests", "Generations and embeddings accepted and not finished.",
+               static_cast<double>(figures.openRequests));
   writer.gauge("http_connections", "Open connections.", static_cast<double>(figures.server.connections));
   writer.counter("http_connections_accepted", "Connections since the start.",
                  static_cast<double>(figures.server.accepted));

@@ -20,7 +20,7 @@ namespace fusec::serve::metrics {
 /// What the server itself counts.
 struct HttpFigures {
   std::map<std::pair<std::string, int>, int64_t> requests; ///< By route and status.
-  int64_t openRequests = 0;                                ///< Generations accepted and not finished.
+  int64_t openRequests = 0;                                ///< Generations and embeddings accepted and not finished.
   http::ServerStats server;
 };
 

@@ -18,7 +18,7 @@ std::span<const Api::RouteRow> Api::table() {
       {"GET", "/page/", Guard::Open, &Api::page, "the files of that page"},
       {"POST", "/v1/completions", Guard::User, &Api::completions, "continues prompts"},
       {"POST", "/v1/chat/completions", Guard::User, &Api::chatCompletions, "answers a conversation"},
-      {"POST", "/v1/embeddings", Guard::User, &Api::embeddings, "refused: no model with an embedding output yet"},
+      {"POST", "/v1/embeddings", Guard::User, &Api::embeddings, "vectors of texts, by a server for embeddings"},
       {"GET", "/v1/models", Guard::User, &Api::models, "the model that is served"},
       {"GET", "/v1/models/", Guard::User, &Api::model, "the same, by its name"},
       {"POST", "/tokenize", Guard::User, &Api::tokenize, "token ids of a text or a conversation"},

@@ -23,6 +23,7 @@
 #include "serve/metrics/Exposition.h"
 #include "serve/openai/Access.h"
 #include "serve/openai/ApiOptions.h"
+#include "serve/openai/EmbeddingCall.h"
 #include "serve/openai/GenerationJob.h"
 #include "serve/openai/RequestLog.h"
 #include "serve/openai/WorkerPool.h"
@@ -92,10 +93,13 @@ private:
   void completions(const Visit &visit) { generate(visit, Route::Completions); }
   void chatCompletions(const Visit &visit) { generate(visit, Route::Chat); }
   void generate(const Visit &visit, Route route);
+  /// Reads a call on a worker, then launches it on the loop's thread; not when the server is full or `read` fails.
+  void readThen(const Visit &visit, std::function<Failure()> read, std::function<void()> launch);
   void launch(const Visit &visit, GenerationCall call);
   ReplyHead replyHead(bool chat) const;
-  JobHooks hooksFor(const Visit &visit, const GenerationCall &call, std::shared_ptr<std::weak_ptr<GenerationJob>> self);
-  void endJob(const std::shared_ptr<GenerationJob> &job);
+  JobHooks hooksFor(const Visit &visit, std::function<nlohmann::json(const JobReport &)> describe,
+                    std::shared_ptr<std::weak_ptr<Job>> self);
+  void endJob(const std::shared_ptr<Job> &job);
   void sweep();
   void checkDrained();
   Failure checkLoad() const;
@@ -104,7 +108,10 @@ private:
   // TokenRoutes.cpp
   void tokenize(const Visit &visit);
   void detokenize(const Visit &visit);
+
+  // EmbeddingRoutes.cpp
   void embeddings(const Visit &visit);
+  void embed(const Visit &visit, EmbeddingCall call);
 
   // PageRoutes.cpp
   void page(const Visit &visit);
@@ -131,9 +138,9 @@ private:
   const int64_t created;
 
   // Of the loop's thread.
-  std::set<std::shared_ptr<GenerationJob>> jobs;
-  int64_t parsing = 0;      ///< Generation requests on a worker.
-  int64_t waitingFirst = 0; ///< Jobs without a first token.
+  std::set<std::shared_ptr<Job>> jobs;
+  int64_t parsing = 0;      ///< Requests for jobs on a worker.
+  int64_t waitingFirst = 0; ///< Jobs without a first token or embeddings.
   int64_t cut = 0;
   metrics::HttpFigures figures;
   std::set<std::shared_ptr<http::Exchange>> watchers; ///< Streams of /api/live.

@@ -25,8 +25,9 @@ struct ApiOptions {
   int64_t maxPromptTokens = 0;              ///< 0 = what the context holds.
   int maxN = 16;                            ///< Texts per prompt.
   int maxPrompts = 128;                     ///< Prompts per request.
-  int64_t maxConcurrent = 1024;             ///< Generation requests that are accepted and not finished.
-  int64_t maxQueue = 512;                   ///< Of those, without a first token.
+  int maxInputs = 2048;                     ///< Inputs per embedding request.
+  int64_t maxConcurrent = 1024;             ///< Generation and embedding requests that are accepted and not finished.
+  int64_t maxQueue = 512;                   ///< Of those, without a first token or embeddings.
   std::chrono::seconds requestTimeout{600}; ///< 0 = none.
 
   // What is told.

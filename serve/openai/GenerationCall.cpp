@@ -235,11 +235,22 @@ static Failure checkLengths(const CallContext &context, const GenerationCall &ca
   return {};
 }
 
+static Failure checkGenerates(const CallContext &context) {
+  if (!context.backend.model().embedding)
+    return {};
+  return ApiError{ErrorKind::Unsupported,
+                  "The model `" + context.modelName +
+                      "` was compiled for embeddings and generates no text: use POST /v1/embeddings, or start the "
+                      "server without --embeddings",
+                  "model"};
+}
+
 Failure readGenerationCall(Route route, const std::string &body, const CallContext &context, GenerationCall &call) {
   json document;
   FUSEC_RETURN_FAILURE(parseBody(body, document));
   FUSEC_RETURN_FAILURE(checkParameters(document, route));
   FUSEC_RETURN_FAILURE(checkModel(document, context.modelName));
+  FUSEC_RETURN_FAILURE(checkGenerates(context));
   call.chat = route == Route::Chat;
   FUSEC_RETURN_FAILURE(readSampling(document, context.backend, call.request.sampling));
   FUSEC_RETURN_FAILURE(readOutput(document, call));

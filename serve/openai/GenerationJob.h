@@ -18,10 +18,9 @@
 #include "serve/http/EventLoop.h"
 #include "serve/http/Exchange.h"
 #include "serve/openai/GenerationCall.h"
+#include "serve/openai/Job.h"
 #include "serve/openai/Replies.h"
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,29 +28,13 @@
 
 namespace fusec::serve {
 
-/// What is known of a job at its end, for logs and counters.
-struct JobReport {
-  int status = 0;          ///< HTTP; 499 = the client left, or read too slowly.
-  std::string error = {};  ///< Code of the error; empty without one.
-  std::string finish = {}; ///< "stop", "length", ...; of the first text.
-  Usage usage = {};
-  double queueSeconds = 0, firstTokenSeconds = 0;
-};
-
-struct JobHooks {
-  std::function<void()> onFirstToken;
-  std::function<void(const JobReport &)> onEnd; ///< Once, last.
-};
-
-class GenerationJob : public std::enable_shared_from_this<GenerationJob> {
+class GenerationJob final : public Job, public std::enable_shared_from_this<GenerationJob> {
 public:
   GenerationJob(Backend &backend, http::EventLoop &loop, std::shared_ptr<http::Exchange> exchange, GenerationCall call,
                 ReplyHead head, JobHooks hooks);
 
   void start();
-  /// Answers with an error, or ends the stream with one, and cancels what runs.
-  void fail(const ApiError &error);
-  std::chrono::steady_clock::time_point startedAt() const { return started; }
+  void fail(const ApiError &error) override;
 
 private:
   class Listener;
@@ -87,7 +70,6 @@ private:
   const ReplyHead head;
   const ChunkWriter chunks;
   JobHooks hooks;
-  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 
   std::vector<runtime::RequestId> ids;
   std::vector<std::optional<runtime::RequestOutcome>> outcomes;

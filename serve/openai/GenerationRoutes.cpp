@@ -23,22 +23,30 @@ Failure Api::checkLoad() const {
   return {};
 }
 
-void Api::generate(const Visit &visit, Route route) {
+void Api::readThen(const Visit &visit, std::function<Failure()> read, std::function<void()> launch) {
   if (Failure failure = checkLoad())
     return replyError(visit, *failure);
   ++parsing;
-  workers.run([this, visit, route] {
-    auto call = std::make_shared<GenerationCall>();
-    Failure failure = readGenerationCall(route, visit.exchange->request().body, callContext(), *call);
-    loop.post([this, visit, call, failure = std::move(failure)] {
+  workers.run([this, visit, read = std::move(read), launch = std::move(launch)] {
+    loop.post([this, visit, launch, failure = read()] {
       --parsing;
       if (failure)
         replyError(visit, *failure);
       else
-        launch(visit, std::move(*call));
+        launch();
       checkDrained();
     });
   });
+}
+
+void Api::generate(const Visit &visit, Route route) {
+  auto call = std::make_shared<GenerationCall>();
+  readThen(
+      visit,
+      [this, visit, route, call] {
+        return readGenerationCall(route, visit.exchange->request().body, callContext(), *call);
+      },
+      [this, visit, call] { launch(visit, std::move(*call)); });
 }
 
 static json logLine(const JobReport &report, const GenerationCall &call) {
@@ -65,27 +73,18 @@ ReplyHead Api::replyHead(bool chat) const {
           .chat = chat};
 }
 
-/// Counts a job and logs its end. `self` is filled once the job exists.
-JobHooks Api::hooksFor(const Visit &visit, const GenerationCall &call,
-                       std::shared_ptr<std::weak_ptr<GenerationJob>> self) {
+/// Counts a job and logs its end with what `describe` adds. `self` is filled once the job exists.
+JobHooks Api::hooksFor(const Visit &visit, std::function<json(const JobReport &)> describe,
+                       std::shared_ptr<std::weak_ptr<Job>> self) {
   ++waitingFirst;
   auto waiting = std::make_shared<bool>(true);
   const auto started = [this, waiting] {
     if (std::exchange(*waiting, false))
       --waitingFirst;
   };
-  // What the log needs of the call; not its tokens.
-  auto noted = std::make_shared<GenerationCall>();
-  noted->stream = call.stream;
-  noted->user = call.user;
-  if (options.logPrompts)
-    noted->promptTexts = call.promptTexts;
-  const auto ended = [this, visit, noted, started, self](const JobReport &report) {
+  const auto ended = [this, visit, describe = std::move(describe), started, self](const JobReport &report) {
     started();
-    json line = logLine(report, *noted);
-    if (options.logPrompts)
-      line["prompts"] = noted->promptTexts;
-    log(visit, report.status, std::move(line));
+    log(visit, report.status, describe(report));
     if (auto job = self->lock())
       endJob(job);
   };
@@ -96,9 +95,23 @@ void Api::launch(const Visit &visit, GenerationCall call) {
   if (visit.exchange->request().header("x-fusec-explain") == "1")
     call.explain = true;
   call.request.tenant = visit.caller.tenant;
-  auto self = std::make_shared<std::weak_ptr<GenerationJob>>();
+  auto self = std::make_shared<std::weak_ptr<Job>>();
   ReplyHead head = replyHead(call.chat);
-  JobHooks jobHooks = hooksFor(visit, call, self);
+  // What the log needs of the call; not its tokens.
+  auto noted = std::make_shared<GenerationCall>();
+  noted->stream = call.stream;
+  noted->user = call.user;
+  if (options.logPrompts)
+    noted->promptTexts = call.promptTexts;
+  JobHooks jobHooks = hooksFor(
+      visit,
+      [this, noted](const JobReport &report) {
+        json line = logLine(report, *noted);
+        if (options.logPrompts)
+          line["prompts"] = noted->promptTexts;
+        return line;
+      },
+      self);
   auto job = std::make_shared<GenerationJob>(backend, loop, visit.exchange, std::move(call), std::move(head),
                                              std::move(jobHooks));
   *self = job;
@@ -106,7 +119,7 @@ void Api::launch(const Visit &visit, GenerationCall call) {
   job->start();
 }
 
-void Api::endJob(const std::shared_ptr<GenerationJob> &job) {
+void Api::endJob(const std::shared_ptr<Job> &job) {
   jobs.erase(job);
   checkDrained();
 }

@@ -110,9 +110,13 @@ static constexpr Parameter table[] = {
     {"return_token_strs", Tokenize, Boolean, Honoured, 0, 0, "", "Adds `token_strs`."},
     {"tokens", Detokenize, Array, Honoured, 0, 0, "", "Token ids."},
     {"skip_special_tokens", Detokenize, Boolean, Honoured, 0, 0, "", "Leave out control tokens; default false."},
-    {"input", Embeddings, StringOrArray, Honoured, 0, 0, "", "No model with an embedding output can be served yet."},
-    {"encoding_format", Embeddings, String, Honoured, 0, 0, "", "As `input`."},
-    {"dimensions", Embeddings, Integer, Honoured, 1, int32Most, "", "As `input`."},
+    {"input", Embeddings, StringOrArray, Honoured, 0, 0, "",
+     "A string, an array of strings, an array of token ids, or an array of such arrays; none empty, at most 2048. "
+     "Control tokens spelled in a string are text."},
+    {"encoding_format", Embeddings, String, Honoured, 0, 0, "",
+     "`float` (the default), or `base64` of little-endian 32-bit floats."},
+    {"dimensions", Embeddings, Integer, Honoured, 1, int32Most, "",
+     "Only the first so many numbers, brought to length 1 again; at most what the model gives."},
 };
 
 std::span<const Parameter> parameters() { return table; }

@@ -1,4 +1,4 @@
-//===- TokenRoutes.cpp - tokenize, detokenize, embeddings ---------------------------===//
+//===- TokenRoutes.cpp - tokenize, detokenize ---------------------------------------===//
 #include "runtime/base/Json.h"
 #include "runtime/text/Tokenizer.h"
 #include "serve/openai/Api.h"
@@ -74,17 +74,6 @@ void Api::detokenize(const Visit &visit) {
       return failure->toResponse();
     const std::string text = backend.tokenizer().decode(ids, flag(body, "skip_special_tokens", false));
     return {.body = dumpJson({{"prompt", text}})};
-  });
-}
-
-void Api::embeddings(const Visit &visit) {
-  replyFromWorker(visit, [this](const http::Request &request) -> http::Response {
-    json body;
-    if (Failure failure = readBody(request.body, Route::Embeddings, options.modelName, body))
-      return failure->toResponse();
-    return ApiError{ErrorKind::Unsupported, "The model `" + options.modelName + "` does not support embeddings",
-                    "model"}
-        .toResponse();
   });
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Drives `fusec serve` with OpenAI's own client, and ends it with SIGTERM.
 
-usage: openai_client_test.py FUSEC ARTIFACT
+usage: openai_client_test.py FUSEC ARTIFACT EMBEDDINGS
 
-ARTIFACT is that of stories260K, whose greedy text is known. openai_client_test.sh finds a Python with OpenAI's package.
+ARTIFACT is that of stories260K, whose greedy text is known, EMBEDDINGS the same model for mean embeddings. openai_client_test.sh finds a Python with OpenAI's package.
 """
 import json
 import os
@@ -179,6 +179,31 @@ def with_template(fusec, artifact):
         check(server.stop() == 0, "exit code")
 
 
+def embeddings(fusec, artifact):
+    """The client asks for base64 unless told otherwise; it decodes it itself."""
+    server = Server(fusec, artifact, "--served-model-name", "vectors")
+    client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)
+    create = client.embeddings.create
+    texts = ["Once upon a time", "there was a little girl", [1, 403, 407]]
+    single = [create(model="vectors", input=text).data[0].embedding for text in texts]
+    check(all(len(v) == 64 and abs(sum(x * x for x in v) - 1) < 1e-5 for v in single), "64 numbers, of length 1")
+    check(single[0] != single[1], "texts differ")
+    floats = create(model="vectors", input=texts[:2], encoding_format="float")
+    check([row.index for row in floats.data] == [0, 1], "indexes")
+    close = lambda a, b: len(a) == len(b) and all(abs(x - y) < 1e-7 for x, y in zip(a, b))
+    check(all(close(row.embedding, v) for row, v in zip(floats.data, single)), "float and base64, alone and together")
+    check(floats.usage.prompt_tokens == floats.usage.total_tokens > 2, floats.usage)
+    check(len(create(model="vectors", input="a", dimensions=8).data[0].embedding) == 8, "dimensions")
+    bad = openai.BadRequestError
+    refused(bad, lambda: create(model="vectors", input=""), "input", "invalid_value")
+    refused(bad, lambda: create(model="vectors", input=["a", ""]), "input", "invalid_value")
+    refused(bad, lambda: create(model="vectors", input=[5] * 513), "input", "context_length_exceeded")
+    refused(bad, lambda: create(model="vectors", input="a", dimensions=65), "dimensions", "invalid_value")
+    refused(bad, lambda: client.completions.create(model="vectors", prompt="a"), "model", "unsupported_parameter")
+    check('finished_reason="stop"} 6' in server.get("/metrics")[1], server.get("/metrics")[1])
+    check(server.stop() == 0, "exit code")
+
+
 def drain(server, client):
     """Requests that were accepted before SIGTERM end as they would have."""
     greedy = dict(model="stories", prompt=[1], temperature=0, max_tokens=450, extra_body={"ignore_eos": True})
@@ -199,7 +224,8 @@ def drain(server, client):
 
 
 def main():
-    fusec, artifact = sys.argv[1:3]
+    fusec, artifact, vectors = sys.argv[1:4]
+    embeddings(fusec, vectors)
     server = Server(fusec, artifact, "--served-model-name", "stories", "--api-key", "k1", "--admin-key", "root",
                     "--max-seqs", "4", "--metrics-alias", "vllm")
     client = openai.OpenAI(base_url=server.url + "/v1", api_key="k1", max_retries=0)

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace fusec::serve::test {
 
 using runtime::FinishReason;
@@ -89,9 +91,11 @@ Result<runtime::RequestId> FakeBackend::submit(runtime::Request request,
   std::lock_guard lock(mutex);
   last = request;
   Running entry{runtime::RequestId(nextId++), request, std::move(listener), {}, false};
+  if (request.embed != info.embedding.has_value())
+    return unsupported("the fake serves the other thing");
   const std::string text = answer(words.decode(request.prompt, /*skipSpecial=*/false));
   const auto planned = words.encode(text, {.addSpecial = false, .parseSpecial = spellsMarkers});
-  for (int i = 0; i < request.n; ++i)
+  for (int i = 0; i < request.n && !request.embed; ++i)
     entry.choices.push_back(
         {*planned, *runtime::TextStream::create(words, request.prompt, request.stopStrings), {}, 0, false});
   const runtime::RequestId id = entry.id;
@@ -139,7 +143,7 @@ bool FakeBackend::step(Running &entry) {
       stepChoice(entry, entry.choices[i], static_cast<int>(i));
     done = done && entry.choices[i].done;
   }
-  if (failing && entry.choices[0].next >= 2) {
+  if (failing && (entry.request.embed || entry.choices[0].next >= 2)) {
     finish(entry, internalError("the fake fails"));
     return true;
   }
@@ -172,11 +176,25 @@ void FakeBackend::stepChoice(Running &entry, Choice &choice, int index) {
   entry.listener->onToken(event);
 }
 
+/// What serveEmbeddings promises.
+static std::vector<float> fakeEmbedding(const std::vector<text::TokenId> &ids) {
+  std::vector<float> values = {static_cast<float>(ids.size()), static_cast<float>(ids.front()),
+                               static_cast<float>(ids.back()), 1};
+  float squares = 0;
+  for (float value : values)
+    squares += value * value;
+  for (float &value : values)
+    value /= std::sqrt(squares);
+  return values;
+}
+
 void FakeBackend::finish(Running &entry, Status status) {
   runtime::RequestOutcome outcome;
   outcome.status = std::move(status);
   for (Choice &choice : entry.choices)
     outcome.choices.push_back(choice.result);
+  if (entry.request.embed && outcome.status.ok() && !entry.cancelled)
+    outcome.embedding = fakeEmbedding(entry.request.prompt);
   outcome.explanation.promptTokens = static_cast<int64_t>(entry.request.prompt.size());
   outcome.explanation.queueSeconds = 0.001;
   if (entry.request.promptLogprobs >= 0)

@@ -32,12 +32,14 @@ public:
 
   /// The text that answers a prompt; the default repeats what follows its last newline.
   std::function<std::string(const std::string &prompt)> answer;
-  std::atomic<int> tokenMilliseconds = 0;              ///< Between two tokens.
-  std::atomic<bool> stalled = false;                   ///< Accepts requests and does nothing.
-  std::atomic<bool> failing = false;                   ///< Every request ends with an error after its second token.
-  bool hasTemplate = true;                             ///< Set before the server starts.
-  bool spellsMarkers = false;                          ///< What answers spell of control tokens becomes those.
-  int64_t context = 512;                               ///< Likewise.
+  std::atomic<int> tokenMilliseconds = 0; ///< Between two tokens.
+  std::atomic<bool> stalled = false;      ///< Accepts requests and does nothing.
+  std::atomic<bool> failing = false;      ///< Every request ends with an error after its second token.
+  bool hasTemplate = true;                ///< Set before the server starts.
+  bool spellsMarkers = false;             ///< What answers spell of control tokens becomes those.
+  int64_t context = 512;                  ///< Likewise.
+  /// Serves embeddings of width 4 instead of text: (ids, first id, last id, 1), of length 1. Before the server starts.
+  void serveEmbeddings() { info.embedding = runtime::EmbeddingInfo{4, Pooling::Mean}; }
   std::function<void(runtime::EngineStats &)> figures; ///< Adds to stats(); set before the server starts.
   mutable std::string grammarSeen;                     ///< Kind and text of the last compiled grammar.
   std::optional<runtime::Request> last;                ///< As submitted; read it when nothing runs.
