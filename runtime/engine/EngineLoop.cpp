@@ -84,6 +84,8 @@ Status EngineLoop::start(std::unique_ptr<ActiveRequest> active) {
   sequences[name] = {active.get(), 0, 0, std::nullopt};
   active->sequences.push_back(name);
   const RequestId id = active->id;
+  if (active->request.cancel)
+    watched.insert(id);
   requests[id] = std::move(active);
   return {};
 }
@@ -105,8 +107,10 @@ ScheduledRequest EngineLoop::scheduled(const ActiveRequest &active, RequestId se
 }
 
 void EngineLoop::cancel(RequestId id) {
-  if (auto found = requests.find(id); found != requests.end())
+  if (auto found = requests.find(id); found != requests.end()) {
     found->second->cancelled = true;
+    watched.insert(id);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -334,8 +338,8 @@ void EngineLoop::part(const Branch &branch) {
 //===----------------------------------------------------------------------===//
 
 void EngineLoop::endCancelled() {
-  for (auto next = requests.begin(); next != requests.end();) {
-    ActiveRequest &active = *(next++)->second;
+  for (auto next = watched.begin(); next != watched.end();) {
+    ActiveRequest &active = *requests.at(*next++);
     if (active.isCancelled())
       end(active);
   }
@@ -374,6 +378,7 @@ void EngineLoop::end(ActiveRequest &active) {
       stats.counters[Counter::RecomputedTokens] += outcome->explanation.recomputedTokens;
     });
   outbox.push_back({active.listener, {}, std::move(outcome)});
+  watched.erase(active.id);
   requests.erase(active.id);
 }
 

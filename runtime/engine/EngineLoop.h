@@ -29,6 +29,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -126,7 +127,8 @@ private:
   std::atomic<uint64_t> nextRequest{1};
   uint64_t nextSequence = 1;
   std::map<RequestId, std::unique_ptr<ActiveRequest>> requests; ///< In the order of arrival.
-  std::unordered_map<RequestId, ActiveSequence> sequences;      ///< By the scheduler's name.
+  std::set<RequestId> watched; ///< Those of them that may be found cancelled: thousands may wait and not be.
+  std::unordered_map<RequestId, ActiveSequence> sequences; ///< By the scheduler's name.
   Batch batch;
   std::vector<Delivery> outbox;
   std::vector<RequestId> untold;              ///< Requests with tokens that were not told.

@@ -4,8 +4,9 @@
 //
 // An engine on a device that takes its time and chooses the tokens itself, as a
 // GPU does. Prints, for 1, 16 and 64 sequences, the time from the end of a step to
-// the launch of the next: all decode; and with answers that end and prompts that
-// start all the time. Not a test: figures are for reading.
+// the launch of the next: all decode; with answers that end and prompts that start
+// all the time; and that with a pool that is full and a thousand requests that
+// wait. Not a test: figures are for reading.
 //
 // ARTIFACT: for its tokenizer.
 //
@@ -88,10 +89,11 @@ struct Bench {
     return made;
   }
 
-  /// `maxTokens` of an answer; ends are replaced.
-  void run(int64_t sequences, int64_t maxTokens, const char *what) const {
+  /// `maxTokens` of an answer; `waiting` requests are kept in the queue; `poolTokens` for each sequence.
+  void run(int64_t sequences, int64_t maxTokens, int64_t waiting, int64_t poolTokens, const char *what) const {
     SlowDevice device(time);
-    KvManager kv({.totalBlocks = static_cast<int32_t>(1 + sequences * context / pageTokens), .pageTokens = pageTokens});
+    const auto pages = static_cast<int32_t>(1 + std::max(context, sequences * poolTokens) / pageTokens);
+    KvManager kv({.totalBlocks = pages, .pageTokens = pageTokens});
     Scheduler scheduler(kv, {.tokenBudget = 512, .maxSequences = sequences, .contextTokens = context});
     EngineMonitor monitor;
     const ModelText text{tokenizer, {}, tokenizer.size(), context};
@@ -101,7 +103,7 @@ struct Bench {
     auto listener = std::make_shared<Silent>();
     int64_t added = 0;
     auto fill = [&] {
-      for (const SchedulerStats now = scheduler.stats(); added - now.finished < sequences + sequences / 4; ++added)
+      for (const SchedulerStats now = scheduler.stats(); added - now.finished < sequences + waiting; ++added)
         (void)loop.add(loop.newId(), request(added, 200, maxTokens), listener);
     };
     for (int64_t i = 0; i < steps + sequences; ++i) {
@@ -131,8 +133,9 @@ int main(int argc, char **argv) {
   const Bench bench{*tokenizer, argc > 2 ? std::atoll(argv[2]) : 300,
                     std::chrono::microseconds(argc > 3 ? std::atoll(argv[3]) : 3000)};
   for (int64_t sequences : {1, 16, 64}) {
-    bench.run(sequences, 3000, "decode");
-    bench.run(sequences, 40, "ends and starts");
+    bench.run(sequences, 3000, 0, context, "decode");
+    bench.run(sequences, 40, sequences / 4, context, "ends and starts");
+    bench.run(sequences, 400, 1000, 300, "full pool, 1000 wait");
   }
   return 0;
 }
