@@ -59,17 +59,35 @@ static json chatLogprob(const runtime::TokenReport &report, const text::Tokenize
 
 namespace {
 
+bool continuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+/// Bytes of `rest` that a token stands for. Not always its own: a tokenizer's leading space is taken off a text,
+/// control tokens may be left out, and what is no UTF-8 was replaced.
+size_t bytesOfToken(std::string_view rest, std::string_view piece) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  if (rest.starts_with(piece))
+    return piece.size();
+  if (piece.starts_with(' ') && rest.starts_with(piece.substr(1)))
+    return piece.size() - 1;
+  return rest.starts_with(replacement) ? replacement.size() : 0;
+}
+
 /// The `logprobs` object of a completion: parallel arrays.
 class CompletionLogprobs {
 public:
-  CompletionLogprobs(const text::Tokenizer &tokenizer, int64_t offset) : tokenizer(tokenizer), offset(offset) {}
+  /// `text`: what the tokens come to; `offset`: characters before it.
+  CompletionLogprobs(const text::Tokenizer &tokenizer, std::string_view text, int64_t offset)
+      : tokenizer(tokenizer), rest(text), offset(offset) {}
 
   /// `known`: false for a prompt's first token, which has no probability.
   void add(const runtime::TokenReport &report, bool known) {
     const std::string token = tokenText(tokenizer, report.id);
     tokens.push_back(token);
-    offsets.push_back(offset);
-    offset += countCharacters(token);
+    const bool within = !rest.empty() && continuesCharacter(rest.front());
+    offsets.push_back(offset - (within ? 1 : 0)); // Of a character's later tokens: where it began.
+    const std::string_view bytes = rest.substr(0, bytesOfToken(rest, tokenizer.piece(report.id)));
+    offset += countCharacters(bytes);
+    rest.remove_prefix(bytes.size());
     logprobs.push_back(known ? json(jsonLogprob(report.logprob)) : json(nullptr));
     json row = known ? json::object() : json(nullptr);
     for (const runtime::TokenLogprob &other : report.top)
@@ -85,14 +103,17 @@ public:
 
 private:
   const text::Tokenizer &tokenizer;
+  std::string_view rest; ///< Of the text: from the next token on.
   int64_t offset;
   json tokens = json::array(), logprobs = json::array(), top = json::array(), offsets = json::array();
 };
 
 } // namespace
 
+/// `text`: of the choice, which holds the prompt's tokens where it echoes.
 static json wholeLogprobs(const GenerationCall &call, const runtime::RequestOutcome &outcome,
-                          const runtime::Generation &generation, const text::Tokenizer &tokenizer) {
+                          const runtime::Generation &generation, const std::string &text,
+                          const text::Tokenizer &tokenizer) {
   if (call.logprobs < 0)
     return nullptr;
   if (call.chat) {
@@ -101,7 +122,7 @@ static json wholeLogprobs(const GenerationCall &call, const runtime::RequestOutc
       content.push_back(chatLogprob(report, tokenizer));
     return {{"content", std::move(content)}, {"refusal", nullptr}};
   }
-  CompletionLogprobs rows(tokenizer, 0);
+  CompletionLogprobs rows(tokenizer, text, 0);
   for (size_t i = 0; i < outcome.promptLogprobs.size(); ++i)
     rows.add(outcome.promptLogprobs[i], i > 0);
   if (!call.hideText)
@@ -162,13 +183,14 @@ static json messageJson(const std::string &text, const ToolAnswer *answer) {
 static json wholeChoice(const GenerationCall &call, size_t prompt, int index, const runtime::RequestOutcome &outcome,
                         const runtime::Generation &generation, const ToolAnswer *answer,
                         const text::Tokenizer &tokenizer) {
+  const std::string text = (call.echo ? call.promptTexts[prompt] : "") + (call.hideText ? "" : generation.text);
   json choice = {{"index", index},
-                 {"logprobs", wholeLogprobs(call, outcome, generation, tokenizer)},
+                 {"logprobs", wholeLogprobs(call, outcome, generation, text, tokenizer)},
                  {"finish_reason", call.hideText ? "length" : reasonName(generation.reason, answer && answer->whole)}};
   if (call.chat)
     choice["message"] = messageJson(generation.text, answer);
   else
-    choice["text"] = (call.echo ? call.promptTexts[prompt] : "") + (call.hideText ? "" : generation.text);
+    choice["text"] = text;
   if (call.returnTokenIds) {
     choice["prompt_token_ids"] = call.prompts[prompt];
     choice["token_ids"] = generation.ids;
@@ -270,7 +292,7 @@ json deltaChoice(bool chat, int index, const std::string &text, const runtime::T
     choice["logprobs"] = {{"content", json::array({chatLogprob(report, tokenizer)})}, {"refusal", nullptr}};
     return choice;
   }
-  CompletionLogprobs rows(tokenizer, offset);
+  CompletionLogprobs rows(tokenizer, text, offset);
   rows.add(report, true);
   choice["logprobs"] = std::move(rows).toJson();
   return choice;

@@ -111,6 +111,17 @@ TEST_F(GenerationApi, GivesLogprobsInBothForms) {
   EXPECT_EQ(text["token_logprobs"], json::parse("[-0.5,-1.0]"));
   EXPECT_EQ(text["text_offset"], json::parse("[0,1]"));
   EXPECT_EQ(text["top_logprobs"][0], json::parse(R"({"a":-0.5,"z":-9999.0})"));
+  // Offsets are of the text, not of how tokens are spelled: the euro sign is one character of three tokens.
+  backend.answer = [](const std::string &) { return "x\xE2\x82\xACy"; };
+  const json euro = ok("/v1/completions", {{"prompt", "ab"}, {"logprobs", 0}})["choices"][0]["logprobs"];
+  EXPECT_EQ(euro["tokens"][1], "bytes:\\xe2");
+  EXPECT_EQ(euro["text_offset"], json::parse("[0,1,1,1,2]"));
+  std::vector<int> streamedOffsets;
+  for (const std::string &event : events(stream("/v1/completions", {{"prompt", "ab"}, {"logprobs", 0}})))
+    if (event != "[DONE]")
+      if (const json row = json::parse(event)["choices"][0]["logprobs"]; row.is_object())
+        streamedOffsets.push_back(row["text_offset"][0]);
+  EXPECT_THAT(streamedOffsets, testing::ElementsAre(0, 1, 1, 1, 2));
   backend.answer = [](const std::string &) { return "ab"; };
   const json chat =
       ok("/v1/chat/completions", with(hello, {{"logprobs", true}, {"top_logprobs", 2}}))["choices"][0]["logprobs"];
