@@ -60,6 +60,8 @@ struct Sequence {
 };
 
 Result<Sequence> parseSequence(std::string_view text) {
+  // Refuses what is nested so deeply that printing it would not end well; the second parse keeps the order of keys.
+  FUSEC_RETURN_IF_ERROR(parseJson(text, "sequence").status());
   const auto parts = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto isText = [&](const char *name) { return parts.contains(name) && parts[name].is_string(); };
   if (!parts.is_object() || !parts.contains("schema") || !isText("end") || !isText("next"))
@@ -170,6 +172,7 @@ Result<GrammarPtr> compile(const GrammarText &text, VocabularyPtr vocabulary, co
   case GrammarKind::Gbnf:
     return compileGbnf(text.text, std::move(vocabulary), limits);
   case GrammarKind::JsonSequence: {
+    FUSEC_RETURN_IF_ERROR(checkSize("sequence", text.text.size(), limits));
     FUSEC_ASSIGN_OR_RETURN(Sequence parts, parseSequence(text.text));
     return compileJsonSequence(parts.schema, parts.end, parts.next, std::move(vocabulary), limits);
   }

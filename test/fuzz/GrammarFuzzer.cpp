@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   limits.seconds = 0.5;
   limits.parallelStacks = 100;
   limits.cacheBytes = 4 << 20;
-  GrammarText text{static_cast<GrammarKind>(data[0] % 5),
+  GrammarText text{static_cast<GrammarKind>(data[0] % 6),
                    std::string(reinterpret_cast<const char *>(data) + 1, size - 1)};
   auto grammar = compile(text, vocabulary(), limits);
   if (!grammar)

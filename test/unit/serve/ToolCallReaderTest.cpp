@@ -137,6 +137,49 @@ TEST(ToolCallReader, TellsCallsFromTextWhereverTheTextIsCut) {
   }
 }
 
+/// Whatever a model writes: the cuts decide nothing, and an answer without calls is its text.
+TEST(ToolCallReader, RandomAnswersAreReadAlikeHoweverTheyAreCut) {
+  constexpr std::string_view parts[] = {"<tool_call>",
+                                        "</tool_call>",
+                                        "<tool",
+                                        "[TOOL_CALLS]",
+                                        "<|python_tag|>",
+                                        "{",
+                                        "}",
+                                        "[",
+                                        "]",
+                                        "\"",
+                                        "\\",
+                                        "\"name\"",
+                                        ":",
+                                        ",",
+                                        "\"add\"",
+                                        "\"arguments\"",
+                                        "\"parameters\"",
+                                        "1",
+                                        " ",
+                                        "\n",
+                                        ";",
+                                        "x",
+                                        "{\"name\":\"now\"}",
+                                        "{\"name\":\"add\",\"arguments\":{},\"parameters\":{}}"};
+  std::mt19937 random(11);
+  int calls = 0;
+  for (int round = 0; round < 12000; ++round) {
+    const ToolUse wanted = use(toolFormats()[random() % toolFormats().size()].name);
+    std::string answer;
+    for (size_t count = random() % 14; count > 0; --count)
+      answer += parts[random() % std::size(parts)];
+    const Shown whole = read(wanted, answer, {answer.size() + 1}), bytes = read(wanted, answer, {1});
+    EXPECT_EQ(withoutSeams(whole.text), withoutSeams(bytes.text)) << wanted.format->name << ": " << answer;
+    EXPECT_EQ(whole.called, bytes.called) << answer;
+    calls += whole.called;
+    if (!whole.called)
+      EXPECT_EQ(withoutSeams(whole.text), withoutSeams(answer));
+  }
+  EXPECT_GT(calls, 300) << "too few calls among them to test anything";
+}
+
 TEST(ToolCallReader, ReleasesTextAsSoonAsItIsNoMarker) {
   const ToolUse hermes = use("hermes");
   ToolCallReader reader(hermes);

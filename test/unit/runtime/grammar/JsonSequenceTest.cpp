@@ -47,7 +47,12 @@ TEST(JsonSequence, AnIdMakesASchemaADocumentOfItsOwn) {
 }
 
 TEST(JsonSequence, RefusesOtherTexts) {
-  for (const char *text : {"", "[]", R"({"schema":{}})", R"({"schema":{},"end":1,"next":""})"}) {
+  for (const std::string &text : {std::string(), std::string("{\"schema\":") + std::string(500'000, '[')}) {
+    const auto grammar = compile({GrammarKind::JsonSequence, text}, smallVocabulary());
+    ASSERT_FALSE(grammar.ok());
+    EXPECT_THAT(grammar.status().message(), testing::HasSubstr("sequence"));
+  }
+  for (const char *text : {"[]", R"({"schema":{}})", R"({"schema":{},"end":1,"next":""})"}) {
     const auto grammar = compile({GrammarKind::JsonSequence, text}, smallVocabulary());
     ASSERT_FALSE(grammar.ok()) << text;
     EXPECT_THAT(grammar.status().message(), testing::HasSubstr("sequence: expected"));
