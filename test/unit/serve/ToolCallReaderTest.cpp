@@ -1,9 +1,13 @@
 //===- ToolCallReaderTest.cpp - text of a model to content and calls ----------------===//
 #include "serve/openai/ToolCallReader.h"
 
+#include "runtime/base/AtomicFile.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
 #include <random>
 
 using namespace fusec::serve;
@@ -241,6 +245,34 @@ TEST(ToolCallReader, OneCallWhereOnlyOneIsWanted) {
 TEST(ToolCallReader, IdsAreOfTheFormThatTheTemplateTakes) {
   EXPECT_EQ(format("mistral").newId().size(), 9u);
   EXPECT_NE(format("mistral").newId(), format("mistral").newId());
+}
+
+TEST(ToolFormats, OfRealTemplates) {
+  const std::filesystem::path folder = std::filesystem::path(FUSEC_SOURCE_DIR) / "../shared/data/templates";
+  if (!std::filesystem::is_directory(folder))
+    GTEST_SKIP() << "needs the collection of chat templates in " << folder;
+  const std::map<std::string, std::string_view> known = {
+      {"MiMo-VL", "hermes"},
+      {"Qwen-QwQ-32B", "hermes"},
+      {"Qwen-Qwen2.5-7B-Instruct", "hermes"},
+      {"Qwen-Qwen3-0.6B", "hermes"},
+      {"ibm-granite-granite-4.0", "hermes"},
+      {"mistralai-Mistral-Nemo-Instruct-2407", "mistral"},
+      {"v3", "mistral"},
+      {"v7", "mistral"},
+      {"v2_spm", "mistral with spaces"},
+      {"v3_spm", "mistral with spaces"},
+  };
+  size_t found = 0;
+  for (const auto &file : std::filesystem::recursive_directory_iterator(folder)) {
+    if (file.path().extension() != ".jinja")
+      continue;
+    const ToolFormat *format = toolFormatOf(*fusec::readWholeFile(file.path()));
+    const auto row = known.find(file.path().stem().string());
+    EXPECT_EQ(format ? format->name : "", row == known.end() ? "" : row->second) << file.path();
+    found += format != nullptr;
+  }
+  EXPECT_EQ(found, known.size());
 }
 
 TEST(ToolFormats, AreToldByTheTemplate) {
