@@ -23,9 +23,15 @@ static std::string typeText(Attribute type) {
 
 std::string formatName(StorageType storage) {
   static constexpr StringRef formats[] = {"float", "Half", "Bfloat", "Q4_0", "Q4_1", "Q5_0",
-                                          "Q5_1",  "Q8_0", "Q4_K",   "Q5_K", "Q6_K"};
-  static_assert(std::size(formats) == std::size(storageTypes), "each storage type needs a name in panel.cuh");
+                                          "Q5_1",  "Q8_0", "Q4_K",   "Q5_K", "Q6_K", "E4m3"};
+  static_assert(std::size(formats) == std::size(storageTypes), "each storage type needs a name in the library");
   return formats[static_cast<int>(storage)].str();
+}
+
+std::string KernelPrinter::memoryType(BufferType type) {
+  if (type.getLayout() == Layout::Panel)
+    return "void";
+  return type.getStorage() ? formatName(*type.getStorage()) : cType(type.getElementType());
 }
 
 /// "[T, 576] f32", "[960, 576] q4_1 panels".
@@ -109,17 +115,13 @@ void KernelPrinter::printSignature(SourceText &text) {
     if (buffer.isScratch)
       continue;
     bool isPanel = buffer.type.getLayout() == Layout::Panel;
-    std::string type = isPanel ? "void" : cType(buffer.type.getElementType());
-    if (!isPanel && buffer.type.getStorage() == StorageType::F16)
-      type = "Half";
-    if (!isPanel && buffer.type.getStorage() == StorageType::BF16)
-      type = "Bfloat";
     if (isScores(value)) {
       parameters.push_back({"SamplingMass *" + buffer.name, "for each 16 of " + describe(buffer.type)});
       continue;
     }
     std::string name = isPanel ? buffer.name + "Packed" : buffer.name;
-    parameters.push_back({(stored.contains(value) ? "" : "const ") + type + " *" + name, describe(buffer.type)});
+    parameters.push_back(
+        {(stored.contains(value) ? "" : "const ") + memoryType(buffer.type) + " *" + name, describe(buffer.type)});
   }
   if (options.scores)
     parameters.push_back({"const SamplingRow *" + samplingName, "[R]"});

@@ -296,11 +296,8 @@ void KernelPrinter::emitStore(StoreOp op) {
   TileShape own = shapeOf(op.getValue().getType()), shape = paddedShape(op.getValue());
   bool isScalar = !isTile(op.getValue());
   std::string value = isScalar ? scalar(op.getValue()).text : "value";
-  if (a.buffer.type.getStorage()) {
-    StorageType storage = *a.buffer.type.getStorage();
-    if (storage != StorageType::F32)
-      value = (storage == StorageType::F16 ? "Half(" : "Bfloat(") + value + ")";
-  }
+  if (a.buffer.type.getStorage().value_or(StorageType::F32) != StorageType::F32)
+    value = memoryType(a.buffer.type) + "(" + value + ")";
   // What all lanes share is tested, and a page looked up, before the lanes are.
   SourceText inner(out->currentDepth() + 1);
   SourceText *outside = std::exchange(out, &inner);

@@ -263,7 +263,8 @@ void KernelPrinter::emitStaged(const OperandTree &tree) {
   out->call("fillEach<" + cType(rowTiles->operand) + ", " + threadCount + ">(" + target, {lambda}, ");");
 }
 
-/// Whether 8 lanes from a multiple of 8 lie side by side at a multiple of 16 bytes, all or none of them in the buffer.
+/// Whether 8 lanes from a multiple of 8 lie side by side at a multiple of 8 times their size (from 2 bytes on: of 16
+/// bytes), all or none of them in the buffer.
 bool KernelPrinter::comesInUnits(LoadOp op) {
   auto type = cast<BufferType>(op.getBuffer().getType());
   if (type.getLayout() == Layout::Panel)
@@ -286,12 +287,7 @@ bool KernelPrinter::comesInUnits(LoadOp op) {
 LambdaText KernelPrinter::unitText(LoadOp op, bool &isCopy) {
   auto type = cast<BufferType>(op.getBuffer().getType());
   const std::string operand = cType(rowTiles->operand);
-  std::string stored = cType(type.getElementType());
-  if (type.getStorage() == StorageType::F16)
-    stored = "Half";
-  if (type.getStorage() == StorageType::BF16)
-    stored = "Bfloat";
-  isCopy = stored == operand;
+  isCopy = memoryType(type) == operand;
   MemoryAccess a = access(op);
   TileShape shape = shapeOf(op.getType());
   auto along = [](const char *name, int64_t extent, int64_t step) {
@@ -308,10 +304,7 @@ LambdaText KernelPrinter::unitText(LoadOp op, bool &isCopy) {
     conditions.push_back("col < " + std::to_string(shape.lanes));
   llvm::append_range(conditions, at.perLane);
   std::string address = "&" + at.element.text;
-  std::string text = isCopy ? address
-                     : stored == "float"
-                         ? "toOperands<" + operand + ">(loadFloats8(" + address + "))"
-                         : "toOperands<" + operand + ">(toFloats<" + stored + ">(loadOperands8(" + address + ")))";
+  std::string text = isCopy ? address : "toOperands<" + operand + ">(loadFloats8(" + address + "))";
   LambdaText lambda;
   lambda.parameters = {"int row", "int col"};
   lambda.result = conditions.empty()

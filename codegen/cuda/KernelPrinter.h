@@ -133,6 +133,8 @@ private:
 
   // Scalars.
   std::string cType(mlir::Type type);
+  /// Of an element as it lies in memory: `float`, `Half`, ..., `void` for panels.
+  std::string memoryType(tile::BufferType type);
   CExpr literal(mlir::Type type, mlir::Attribute value);
   std::optional<CExpr> lane(mlir::Operation &op, llvm::ArrayRef<CExpr> x);
   CExpr scalar(mlir::Value value);

@@ -122,6 +122,7 @@ void readBlock(StorageType type, const uint8_t *bytes, BlockFields &fields) {
   case StorageType::F32:
   case StorageType::F16:
   case StorageType::BF16:
+  case StorageType::E4M3:
     break;
   }
   assert(false && "plain types have no blocks");

@@ -69,7 +69,9 @@ LogicalResult GraphTensorType::verify(function_ref<InFlightDiagnostic()> emitErr
                                       std::optional<fusec::StorageType> storage) {
   bool paged = llvm::any_of(dims, [](const Dim &d) { return d.kind == DimKind::Paged; });
   if (paged && storage && !isNarrowing(*storage, element))
-    return emitError() << "a paged tensor is stored as its element type, or as f16 or bf16 for f32; found "
-                       << fusec::info(*storage).name << " for " << element;
+    return emitError() << "a paged tensor is stored as its element type, or for f32 in a shorter one of "
+                       << cacheTypeNames() << "; found " << fusec::info(*storage).name << " for " << element;
+  if (!paged && storage && !isWeightType(*storage))
+    return emitError() << "only a paged tensor is stored in " << fusec::info(*storage).name;
   return success();
 }

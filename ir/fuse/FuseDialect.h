@@ -19,7 +19,7 @@
 namespace fusec::fuse {
 /// Whether caches of `element` may be stored rounded to `storage`.
 inline bool isNarrowing(StorageType storage, mlir::Type element) {
-  return element.isF32() && (storage == StorageType::F16 || storage == StorageType::BF16);
+  return element.isF32() && isCacheType(storage) && storage != StorageType::F32;
 }
 
 /// Trait of the named ops, which one pass decomposes.

@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <bit>
 
 using namespace mlir;
@@ -24,7 +25,16 @@ Result<Element> elementOf(Type type) {
 
 Element elementOf(StorageType storage) {
   assert(info(storage).blockElements == 1 && "blocks have no element type");
-  return storage == StorageType::F16 ? Element::F16 : storage == StorageType::BF16 ? Element::BF16 : Element::F32;
+  switch (storage) {
+  case StorageType::F16:
+    return Element::F16;
+  case StorageType::BF16:
+    return Element::BF16;
+  case StorageType::E4M3:
+    return Element::E4M3;
+  default:
+    return Element::F32;
+  }
 }
 
 namespace {
@@ -47,6 +57,8 @@ double roundTo(Element element, double value) {
     return roundNarrow(value, 11, -24, 65504.0);
   case Element::BF16:
     return roundNarrow(value, 8, -133, 0x1.fep127);
+  case Element::E4M3:
+    return roundNarrow(std::isnan(value) ? value : std::clamp(value, -448.0, 448.0), 4, -9, 448.0);
   default:
     return value;
   }

@@ -20,7 +20,7 @@
 
 namespace fusec::reference {
 
-enum class Element : uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, I1, Index };
+enum class Element : uint8_t { F64, F32, F16, BF16, E4M3, I64, I32, I16, I8, I1, Index };
 
 struct ElementInfo {
   Element element;
@@ -30,10 +30,10 @@ struct ElementInfo {
 };
 
 inline constexpr ElementInfo elements[] = {
-    {Element::F64, "f64", true, 64},      {Element::F32, "f32", true, 32},  {Element::F16, "f16", true, 16},
-    {Element::BF16, "bf16", true, 16},    {Element::I64, "i64", false, 64}, {Element::I32, "i32", false, 32},
-    {Element::I16, "i16", false, 16},     {Element::I8, "i8", false, 8},    {Element::I1, "i1", false, 1},
-    {Element::Index, "index", false, 64},
+    {Element::F64, "f64", true, 64},   {Element::F32, "f32", true, 32},      {Element::F16, "f16", true, 16},
+    {Element::BF16, "bf16", true, 16}, {Element::E4M3, "f8E4M3FN", true, 8}, {Element::I64, "i64", false, 64},
+    {Element::I32, "i32", false, 32},  {Element::I16, "i16", false, 16},     {Element::I8, "i8", false, 8},
+    {Element::I1, "i1", false, 1},     {Element::Index, "index", false, 64},
 };
 
 constexpr const ElementInfo &info(Element e) { return elements[static_cast<size_t>(e)]; }
@@ -45,7 +45,8 @@ Result<Element> elementOf(mlir::Type type);
 /// The element that values of a plain float storage type are rounded to.
 Element elementOf(StorageType storage);
 
-/// `value` rounded to the float type, to nearest even.
+/// `value` rounded to the float type, to nearest even. What is too large becomes infinity; in E4M3, which has none, the
+/// largest number.
 double roundTo(Element element, double value);
 
 /// Rounds `n` values in place; nothing for f64 and integers.

@@ -73,8 +73,10 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, A
   if (paged && (dims.size() != 4 || dims[1].kind != fuse::DimKind::Paged))
     return emitError() << "a paged buffer is [sequences, paged(..), heads, head]";
   if (paged && storage && !fuse::isNarrowing(*storage, element))
-    return emitError() << "a paged buffer is stored as its element type, or as f16 or bf16 for f32; found "
-                       << fusec::info(*storage).name << " for " << element;
+    return emitError() << "a paged buffer is stored as its element type, or for f32 in a shorter one of "
+                       << cacheTypeNames() << "; found " << fusec::info(*storage).name << " for " << element;
+  if (!paged && storage && !isWeightType(*storage))
+    return emitError() << "only a paged buffer is stored in " << fusec::info(*storage).name;
   return success();
 }
 

@@ -152,7 +152,7 @@ constexpr Decoder decoders[] = {
 #define FUSEC_STORAGE(name, spelling, ggufId, blockElements, blockBytes) decode##name,
 #include "runtime/schema/StorageType.def"
 };
-static_assert(std::size(decoders) == std::size(storageTypes));
+static_assert(std::size(decoders) == std::size(weightTypes));
 
 } // namespace
 

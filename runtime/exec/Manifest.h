@@ -184,7 +184,7 @@ struct TargetInfo {
 
 struct KvInfo {
   int64_t pageTokens = 0;
-  std::string dtype; ///< "f32", "f16" or "bf16": how the values of every cache are stored.
+  std::string dtype; ///< "f32", "f16", "bf16" or "fp8_e4m3": how the values of every cache are stored.
   int64_t layers = 0;
   KvLayout layout = KvLayout::Paged;
   int64_t pageStride = 0; ///< Bytes from a page of a cache to its next: the pages of all caches lie side by side.

@@ -102,7 +102,7 @@ private:
   Status checkKv() const {
     std::optional<StorageType> type = storageTypeByName(manifest.kv.dtype);
     if (!type || !isCacheType(*type))
-      return corruptData("kv: expected dtype f32, f16 or bf16, found '" + manifest.kv.dtype + "'");
+      return corruptData("kv: expected dtype " + cacheTypeNames() + ", found '" + manifest.kv.dtype + "'");
     return checkPageStride();
   }
 

@@ -34,7 +34,7 @@ struct ModelInfo {
   std::string architecture;    ///< "llama", "qwen2", ...
   std::string digest;          ///< Identifies the source weights.
   std::string compilerVersion; ///< The fusec version that wrote the artifact.
-  std::string kvDtype;         ///< How the KV cache is stored: "f32", "f16" or "bf16".
+  std::string kvDtype;         ///< How the KV cache is stored: "f32", "f16", "bf16" or "fp8_e4m3".
   std::string kvLayout;        ///< Where a sequence's pages lie: "paged" or "contiguous".
   int64_t vocabSize = 0;       ///< Columns of the logits = rows of the embedding.
   int64_t contextLength = 0;   ///< Tokens the model was trained for.

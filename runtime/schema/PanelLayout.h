@@ -56,16 +56,17 @@ inline constexpr PanelFormat panelFormats[] = {
     {StorageType::Q6_K, 6, false, 32, false, true, 16, 256},
 };
 
-// One row per storage type, in the order of StorageType.def: a type without a row does not compile.
-static_assert(std::size(panelFormats) == std::size(storageTypes), "each storage type needs a row in panelFormats");
+// One row per type of weights, in the order of StorageType.def: a type without a row does not compile.
+static_assert(std::size(panelFormats) == std::size(weightTypes), "each type of weights needs a row in panelFormats");
 constexpr bool panelFormatsAreInOrder() {
   for (size_t i = 0; i < std::size(panelFormats); ++i)
-    if (panelFormats[i].type != storageTypes[i].type)
+    if (panelFormats[i].type != weightTypes[i].type)
       return false;
   return true;
 }
 static_assert(panelFormatsAreInOrder(), "panelFormats must follow the order of StorageType.def");
 
+/// `type` is one of weights.
 constexpr const PanelFormat &panelFormat(StorageType type) { return panelFormats[static_cast<size_t>(type)]; }
 
 /// Byte offsets inside a super-block; all multiples of 16.

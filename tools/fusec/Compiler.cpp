@@ -90,7 +90,7 @@ static Status checkPageTokens(int64_t tokens) {
 
 Result<fs::path> compileModel(const CompileOptions &options) {
   if (options.kvDtype && !isCacheType(*options.kvDtype))
-    return invalidArgument("a KV cache is stored in f32, f16 or bf16, not in " +
+    return invalidArgument("a KV cache is stored in " + cacheTypeNames() + ", not in " +
                            std::string(info(*options.kvDtype).name));
   FUSEC_RETURN_IF_ERROR(checkPageTokens(options.pageTokens));
   FUSEC_ASSIGN_OR_RETURN(TargetChoice target, parseTargetChoice(options.target)); // Said before the work.

@@ -17,12 +17,22 @@
 
 namespace fusec {
 
+/// The storage types of caches, as the table spells them.
+static std::vector<std::string> cacheTypes() {
+  std::vector<std::string> names;
+  for (const StorageTypeInfo &row : storageTypes)
+    if (isCacheType(row.type))
+      names.emplace_back(row.name);
+  return names;
+}
+
 CLI::Option *KvDtypeOption::declare(CLI::App &app) {
+  auto spelled = [](const std::string &asked) { return asked == "fp8" ? std::string("fp8_e4m3") : asked; };
   return app
       .add_option("--kv-dtype", name,
-                  "how keys and values are stored: f32, f16 or bf16; default: f32, and on GPUs"
-                  " what products round to")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
+                  "how keys and values are stored: " + cacheTypeNames() +
+                      " (also: fp8); default: f32, and on GPUs what products round to")
+      ->transform(CLI::IsMember(cacheTypes(), spelled));
 }
 
 void KvLayoutOption::declare(CLI::App &app) {

@@ -112,7 +112,7 @@ def main():
     parser.add_argument("--prompt", type=int, default=512, help="tokens of the prefill measurement")
     parser.add_argument("--generate", type=int, default=128, help="tokens of the decode measurement")
     parser.add_argument("--depth", type=int, default=0, help="compare decoding behind this many tokens")
-    parser.add_argument("--kv-dtype", default="f32", choices=("f32", "f16", "bf16"), help="of fusec's cache")
+    parser.add_argument("--kv-dtype", default="f32", choices=("f32", "f16", "bf16", "fp8_e4m3"), help="of fusec's cache")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()

@@ -13,10 +13,11 @@ qwen2, ...) and Hugging Face directories (config.json + safetensors).
 
 One choice is not free: rotary frequencies are rounded to float32 before they are
 multiplied by the position, as in Hugging Face's code, in float64 runs too. With
-`cache_dtype` keys and values are rounded to f16 or bf16 before anything reads them.
+`cache_dtype` keys and values are rounded to f16, bf16 or fp8_e4m3 before anything
+reads them.
 
 Needs: numpy, gguf (for GGUF files only).
-Usage: numpy_llama.py MODEL --ids 1,15,3 [--greedy N] [--dtype float32|float64] [--kv-dtype f16|bf16]
+Usage: numpy_llama.py MODEL --ids 1,15,3 [--greedy N] [--dtype float32|float64] [--kv-dtype f16|bf16|fp8_e4m3]
        numpy_llama.py --check EXPECTED_GREEDY_JSON MODEL    (stories260K)
 """
 import argparse
@@ -91,10 +92,17 @@ def round_bf16(x):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 << 16).astype(np.uint32).view(np.float32).astype(x.dtype)
 
 
+def round_e4m3(x):
+    """3 mantissa bits; below 2^-6 multiples of 2^-9; at most 448. numpy's rint rounds to nearest even."""
+    exponent = np.maximum(np.frexp(x)[1] - 1, -6)
+    return np.clip(np.ldexp(np.rint(np.ldexp(x, 3 - exponent)), exponent - 3), -448, 448)
+
+
 ROUND_CACHE = {
     "f32": lambda x: x,
     "f16": lambda x: x.astype(np.float16).astype(x.dtype),
     "bf16": round_bf16,
+    "fp8_e4m3": round_e4m3,
 }
 
 

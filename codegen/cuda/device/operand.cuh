@@ -85,4 +85,16 @@ template <class Operand> __device__ __forceinline__ Floats8 toFloats(const Opera
   return result;
 }
 
+/// 8 floats from shorter ones at a multiple of 8 times their size.
+template <class Stored> __device__ __forceinline__ Floats8 loadFloats8(const Stored *p) {
+  static_assert(sizeof(Stored) == 2);
+  return toFloats<Stored>(loadOperands8(p));
+}
+__device__ __forceinline__ Floats8 loadFloats8(const E4m3 *p) {
+  const uint2 codes = *reinterpret_cast<const uint2 *>(p);
+  return floats8([&](int i) {
+    return float(fromBits<E4m3>(static_cast<unsigned char>((i < 4 ? codes.x : codes.y) >> (8 * (i % 4)))));
+  });
+}
+
 } // namespace fusec

@@ -1,8 +1,9 @@
 //===- scalar.cuh - storage floats and exact scalar helpers ----------------===//
 //
-// Half and Bfloat are what caches and weights store; arithmetic on them happens
-// in f32 with one rounding per operation, as on the host. No toolkit header is
-// needed: conversions are one PTX instruction, or integers.
+// Half and Bfloat are what caches and weights store, E4m3 what only caches do;
+// arithmetic on them happens in f32 with one rounding per operation, as on the
+// host. No toolkit header is needed: conversions are one PTX instruction, or
+// integers.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -32,8 +33,30 @@ struct Bfloat {
   __device__ operator float() const { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
 };
 
-/// A 16-bit float from its bits.
-template <class T> __device__ T fromBits(unsigned short bits) {
+/// OCP's E4M3: bias 7, largest 448, no infinities, NaN 0x7f. Integers, so that it is the same on every target.
+struct E4m3 {
+  unsigned char bits;
+  E4m3() = default;
+  /// Rounds to nearest even; what is larger than 448 becomes 448.
+  __device__ explicit E4m3(float value) {
+    const unsigned all = __float_as_uint(value), rest = all & 0x7fffffff;
+    const unsigned magnitude = rest < 0x43e00000 ? rest : 0x43e00000;
+    const unsigned normal = ((magnitude + 0x7ffff + (magnitude >> 20 & 1)) >> 20) - (120 << 3);
+    // Subnormal codes count multiples of 2^-9, which is the last bit of a float from 2^14 on.
+    const unsigned subnormal = __float_as_uint(__uint_as_float(magnitude) + 16384.0f) - 0x46800000;
+    const unsigned code = (magnitude < 0x3c800000 ? subnormal : normal) | (all >> 24 & 0x80);
+    bits = static_cast<unsigned char>(value != value ? 0x7f : code);
+  }
+  /// As a half the bits are the value times 2^-8.
+  __device__ operator float() const {
+    const unsigned rest = bits & 0x7f;
+    const float value = ptx::floatFromHalf(static_cast<unsigned short>((bits & 0x80) << 8 | rest << 7)) * 256.0f;
+    return rest == 0x7f ? __int_as_float(0x7fffffff) : value;
+  }
+};
+
+/// A short float from its bits.
+template <class T> __device__ T fromBits(decltype(T::bits) bits) {
   T value;
   value.bits = bits;
   return value;

@@ -479,13 +479,18 @@ func.func @softmax_c1(%x: !fuse.tensor<[ragged(T), 64], f32>) {
 
 // -----
 
-// expected-error @+1 {{a paged tensor is stored as its element type, or as f16 or bf16 for f32; found q8_0 for 'f32'}}
+// expected-error @+1 {{a paged tensor is stored as its element type, or for f32 in a shorter one of f32, f16, bf16 or fp8_e4m3; found q8_0 for 'f32'}}
 func.func private @cache_storage(!fuse.tensor<[sym(S), paged(C), 3, 64], f32, q8_0>)
 
 // -----
 
-// expected-error @+1 {{a paged tensor is stored as its element type, or as f16 or bf16 for f32; found f32 for 'f32'}}
+// expected-error @+1 {{a paged tensor is stored as its element type, or for f32 in a shorter one of f32, f16, bf16 or fp8_e4m3; found f32 for 'f32'}}
 func.func private @cache_f32(!fuse.tensor<[sym(S), paged(C), 3, 64], f32, f32>)
+
+// -----
+
+// expected-error @+1 {{only a paged tensor is stored in fp8_e4m3}}
+func.func private @weight_in_bytes(!fuse.tensor<[64, 64], f32, fp8_e4m3>)
 
 // -----
 

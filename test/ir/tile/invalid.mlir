@@ -216,8 +216,16 @@ tile.kernel @layout grid [#tile.axis<[4] by 1>] attributes {t = !tile.buffer<[4]
 // -----
 
 tile.kernel @paged_storage grid [#tile.axis<[4] by 1>] {
-// expected-error @+1 {{a paged buffer is stored as its element type, or as f16 or bf16 for f32; found q4_0 for 'f32'}}
+// expected-error @+1 {{a paged buffer is stored as its element type, or for f32 in a shorter one of f32, f16, bf16 or fp8_e4m3; found q4_0 for 'f32'}}
 ^bb0(%x: !tile.buffer<[sym(S), paged(C), 3, 64], f32, paged_k, q4_0>):
+  tile.return
+}
+
+// -----
+
+tile.kernel @rows_in_bytes grid [#tile.axis<[4] by 1>] {
+// expected-error @+1 {{only a paged buffer is stored in fp8_e4m3}}
+^bb0(%x: !tile.buffer<[4, 64], f32, rows, fp8_e4m3>):
   tile.return
 }
 

@@ -132,7 +132,7 @@ int main(int argc, char **argv) {
       benchGemv(level, {StorageType::Q4_1, 1536, 576}, 64, 32, spread);
       benchGemv(level, {StorageType::Q8_0, 49152, 576}, 64, 16, spread);
     }
-    for (const StorageTypeInfo &type : storageTypes)
+    for (const StorageTypeInfo &type : weightTypes)
       benchGemv(level, {type.type, 1536, 768}, 64, 16, streamed);
     for (auto [rows, lanes] : {std::pair{12, 32}, {6, 64}, {6, 16}, {4, 16}})
       for (auto [n, k] : {std::pair{1536, 576}, {576, 1536}})

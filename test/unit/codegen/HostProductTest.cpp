@@ -49,7 +49,7 @@ static int64_t ceilDiv(int64_t a, int64_t m) { return (a + m - 1) / m; }
 
 TEST(HostProduct, GemvOfEveryStorageType) {
   for (const std::string &level : runnableLevels())
-    for (const StorageTypeInfo &type : storageTypes) {
+    for (const StorageTypeInfo &type : weightTypes) {
       int64_t k = 3 * 256;
       LoadedKernels kernels(gemvText(type.type, 80, k, 64, 32), level);
       ASSERT_EQ(kernels.error(), "") << level << " " << type.name;
@@ -91,7 +91,7 @@ TEST(HostProduct, GemmOfEveryRowCount) {
 
 TEST(HostProduct, GemmOfEveryStorageType) {
   for (const std::string &level : runnableLevels())
-    for (const StorageTypeInfo &type : storageTypes) {
+    for (const StorageTypeInfo &type : weightTypes) {
       LoadedKernels kernels(gemmText(type.type, 40, 512, 4, 16, 32), level);
       ASSERT_EQ(kernels.error(), "");
       checkProduct(kernels, "gemm", {type.type, 40, 512, 5}, 3);

@@ -239,7 +239,7 @@ static std::string gatherText(StorageType type, int64_t rows, int64_t k, int64_t
 
 TEST(HostRow, GatherRowsOfEveryStorageType) {
   for (const std::string &level : runnableLevels())
-    for (const StorageTypeInfo &type : storageTypes)
+    for (const StorageTypeInfo &type : weightTypes)
       for (int64_t lanes : {32, 8}) {
         int64_t rows = 37, k = 512, T = 6;
         LoadedKernels kernels(gatherText(type.type, rows, k, lanes), level);

@@ -36,7 +36,7 @@ static std::vector<std::byte> randomRows(StorageType type, int64_t rows, int64_t
 
 TEST(PanelPack, EveryTypeDecodesBitForBit) {
   std::mt19937 rng(7);
-  for (const StorageTypeInfo &type : storageTypes)
+  for (const StorageTypeInfo &type : weightTypes)
     for (int64_t rows : {1, 15, 16, 17, 40}) {
       int64_t columns = 3 * 256;
       std::vector<std::byte> stored = randomRows(type.type, rows, columns, rng);

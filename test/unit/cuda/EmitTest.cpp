@@ -240,7 +240,7 @@ TEST(Emit, FormatsAreThoseOfThePacker) {
 TEST(Emit, ProductsOfEveryFormatCompile) {
   FUSEC_REQUIRE_NVRTC(nvrtc);
   for (const CudaTarget &target : cudaTargets())
-    for (const StorageTypeInfo &type : storageTypes) {
+    for (const StorageTypeInfo &type : weightTypes) {
       bool isSample = &target == cudaTargets().data() || type.type == StorageType::Q5_K;
       if (!nvrtc->supports(target) || (!isSample && !std::getenv("FUSEC_FULL")))
         continue;

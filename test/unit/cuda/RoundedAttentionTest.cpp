@@ -83,6 +83,16 @@ TEST_P(RoundedAttention, ConvertsTheCacheAndPadsChannels) {
   check(form, {{{65, 1}}, {{60, 17}}}, AttentionData::Ordinary, 2);
 }
 
+/// Caches in bytes become operands on the way to shared memory, whole units of 8 and, with 20 channels, element by
+/// element.
+TEST_P(RoundedAttention, DecodesCachesInBytes) {
+  for (int64_t head : {64, 20}) {
+    AttentionForm form = formOf(2, 3, head, head);
+    form.storage = "fp8_e4m3";
+    check(form, {{{64, 1}}, {{130, 2}, {5, 0}, {62, 4}}, {{0, 23}, {70, 18}}}, AttentionData::Ordinary, 2);
+  }
+}
+
 /// Rows that see nothing among others, every modification of the scores.
 TEST_P(RoundedAttention, MasksBiasesCaps) {
   AttentionForm form = formOf(1, 4, 32, 32);

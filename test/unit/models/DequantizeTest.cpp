@@ -47,7 +47,7 @@ protected:
 uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 
 TEST_F(Quants, EveryTypeDequantisesBitForBit) {
-  for (const StorageTypeInfo &row : storageTypes) {
+  for (const StorageTypeInfo &row : weightTypes) {
     const TensorInfo &blocks = tensor(row.type, ".blocks");
     const std::vector<float> expected = floats(row.type, ".values");
     ASSERT_EQ(blocks.type, row.type);

@@ -3,6 +3,7 @@
 
 #include "runtime/base/Float16.h"
 #include "test/unit/passes/Comparison.h"
+#include "test/unit/passes/E4m3.h"
 #include "test/unit/passes/GraphText.h"
 
 #include <cmath>
@@ -262,13 +263,20 @@ std::string describe(const AttentionForm &form) {
          (form.operands.empty() ? "" : ", operands in " + form.operands);
 }
 
+static float roundedTo(const std::string &type, float value) {
+  if (type == "f16")
+    return halfToFloat(floatToHalf(value));
+  if (type == "bf16")
+    return bfloatToFloat(floatToBfloat(value));
+  assert(type == "fp8_e4m3");
+  return e4m3ToFloat(floatToE4m3(value));
+}
+
 void roundInPlace(Tensor &tensor, const std::string &type) {
   if (type.empty())
     return;
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    const float value = static_cast<float>(tensor.load(i));
-    tensor.store(i, type == "f16" ? halfToFloat(floatToHalf(value)) : bfloatToFloat(floatToBfloat(value)));
-  }
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.store(i, roundedTo(type, static_cast<float>(tensor.load(i))));
 }
 
 //===----------------------------------------------------------------------===//

@@ -80,7 +80,7 @@ enum class AttentionData {
 /// machine's pages.
 Step attentionStep(const AttentionForm &form, llvm::ArrayRef<TokenSpan> spans, AttentionData data, uint32_t seed);
 
-/// Every element rounded to nearest even to "f16" or "bf16"; "" leaves it.
+/// Every element rounded to nearest even to "f16", "bf16" or "fp8_e4m3"; "" leaves it.
 void roundInPlace(reference::Tensor &tensor, const std::string &type);
 
 /// Per element of the output, row-major: the exact value of rounded operands, and by how much f32 may miss it.

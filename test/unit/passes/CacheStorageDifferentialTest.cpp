@@ -1,13 +1,14 @@
-//===- CacheStorageDifferentialTest.cpp - caches kept in f16 and bf16 -----------===//
+//===- CacheStorageDifferentialTest.cpp - caches kept in shorter floats ---------===//
 //
 // What an append leaves in a cache is the value rounded to the storage type, in
 // the machine, the kernels and the graph alike; what attention then reads is
-// that value. The expected bits come from runtime/base/Float16.h, which shares
-// no code with the interpreter's rounding or with the kernels.
+// that value. The expected bits come from runtime/base/Float16.h and E4m3.h,
+// which share no code with the interpreter's rounding or with the kernels.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/base/Float16.h"
 #include "test/unit/passes/Comparison.h"
+#include "test/unit/passes/E4m3.h"
 #include "test/unit/passes/GraphText.h"
 
 #include <cmath>
@@ -43,16 +44,33 @@ std::string attentionText(const Heads &h, const std::string &storage) {
                               "ragged(T), " + number(h.query * h.valueSize)));
 }
 
+float roundedToHalf(float value) { return halfToFloat(floatToHalf(value)); }
+float roundedToBfloat(float value) { return bfloatToFloat(floatToBfloat(value)); }
+float roundedToE4m3(float value) { return e4m3ToFloat(floatToE4m3(value)); }
+
+/// A storage type: how it rounds, the unit at 1, and where its range ends.
+struct Format {
+  const char *name;
+  float (*round)(float);
+  double unit, smallest, smallestNormal, largest;
+  double halfway; ///< Between the largest number and the one that would be next.
+};
+
+constexpr Format formats[] = {
+    {"f16", roundedToHalf, 0x1p-10, 0x1p-24, 0x1p-14, 65504, 65520},
+    {"bf16", roundedToBfloat, 0x1p-7, 0x1p-133, 0x1p-126, 0x1.fep127, 0x1.ffp127},
+    {"fp8_e4m3", roundedToE4m3, 0x1p-3, 0x1p-9, 0x1p-6, 448, 464},
+};
+
 class CacheStorage : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
 protected:
   std::string level() const { return std::get<0>(GetParam()); }
   std::string storage() const { return std::get<1>(GetParam()); }
-  bool isHalf() const { return storage() == "f16"; }
-
-  double rounded(double value) const {
-    const float single = static_cast<float>(value);
-    return isHalf() ? halfToFloat(floatToHalf(single)) : bfloatToFloat(floatToBfloat(single));
+  const Format &format() const {
+    return *llvm::find_if(formats, [&](const Format &row) { return row.name == storage(); });
   }
+
+  double rounded(double value) const { return format().round(static_cast<float>(value)); }
   Tensor rounded(const Tensor &tensor) const {
     Tensor result = tensor.clone();
     for (int64_t i = 0; i < result.size(); ++i)
@@ -82,7 +100,7 @@ protected:
     step.inputs["sequences"] = integerTensor(sequences);
     step.caches["k.0"] = rounded(randomTensor({S, context, h.cached, h.size}, seed + 3));
     step.caches["v.0"] = rounded(randomTensor({S, context, h.cached, h.valueSize}, seed + 4));
-    step.stale = 0x1p15; // large, and finite in every storage type
+    step.stale = 0x1p15; // as large as every storage type can say
     return step;
   }
 
@@ -163,39 +181,46 @@ TEST_P(CacheStorage, StepsFollowEachOther) {
   }
 }
 
-/// Ties, the ends of the range, subnormals, and what is no number.
-TEST_P(CacheStorage, EveryKindOfValue) {
-  const double unitHere = isHalf() ? 0x1p-10 : 0x1p-7, smallest = isHalf() ? 0x1p-24 : 0x1p-133;
-  const double largest = isHalf() ? 65504 : 0x1.fep127, halfway = isHalf() ? 65520 : 0x1.ffp127;
+/// Ties around 1, the ends of the range, subnormals, and what is no number, in both signs.
+std::vector<double> notableValues(const Format &format) {
+  const double smallest = format.smallest;
   std::vector<double> values = {
       0.0,
       1.0,
       0x1.fffffep-1,
-      1 + unitHere / 2,
-      1 + 3 * unitHere / 2,
-      1 + unitHere / 2 + 0x1p-23,
+      1 + format.unit / 2,
+      1 + 3 * format.unit / 2,
+      1 + format.unit / 2 + 0x1p-23,
       smallest,
       smallest / 2,
       smallest * 0.75,
       smallest * 1.5,
       smallest * 2.5,
       smallest / 4,
+      format.smallestNormal,
+      format.smallestNormal - smallest / 2,
       0x1.ffcp-15,
       0x1p-14,
       0x1p-126,
       0x1.fffffcp-127,
       0x1p-149,
-      largest,
-      halfway,
+      format.largest,
+      format.halfway,
       65519.99609375,
       70000,
       0x1.fffffep127,
       INFINITY,
       NAN,
   };
-  values.push_back(std::nextafterf(static_cast<float>(halfway), 0.0f));
+  values.push_back(std::nextafterf(static_cast<float>(format.halfway), 0.0f));
+  values.push_back(std::nextafterf(static_cast<float>(format.largest), INFINITY));
   for (size_t i = 0, n = values.size(); i < n; ++i)
     values.push_back(-values[i]);
+  return values;
+}
+
+TEST_P(CacheStorage, EveryKindOfValue) {
+  const std::vector<double> values = notableValues(format());
   const Heads h{2, 1, 64, 64};
   CompiledGraph graph(attentionText(h, storage()), level());
   ASSERT_EQ(graph.error(), "");
@@ -224,16 +249,87 @@ TEST_P(CacheStorage, RoundsByAtMostHalfAUnit) {
   Result<StepResult> a = narrow.runHost(step, 1), b = wide.runHost(step, 1);
   ASSERT_TRUE(a && b);
   EXPECT_FALSE(sameBits(a->caches.at("k.0"), b->caches.at("k.0")));
-  const double half = isHalf() ? 0x1p-11 : 0x1p-8;
   for (const char *name : {"k.0", "v.0"})
-    EXPECT_TRUE(within(a->caches.at(name), b->caches.at(name),
-                       [&](int64_t i) { return half * std::fabs(b->caches.at(name).load(i)) + 0x1p-25; }));
+    EXPECT_TRUE(within(a->caches.at(name), b->caches.at(name), [&](int64_t i) {
+      return format().unit / 2 * std::fabs(b->caches.at(name).load(i)) + format().smallest / 2;
+    }));
+}
+
+std::string levelAndStorage(const ::testing::TestParamInfo<std::tuple<std::string, std::string>> &info) {
+  return std::get<0>(info.param) + "_" + std::get<1>(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, CacheStorage,
                          ::testing::Combine(::testing::ValuesIn(codegen::runnableLevels()),
-                                            ::testing::Values(std::string("f16"), std::string("bf16"))),
-                         [](const auto &info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+                                            ::testing::Values("f16", "bf16", "fp8_e4m3")),
+                         levelAndStorage);
+
+//===----------------------------------------------------------------------===//
+// Every code of a byte
+//===----------------------------------------------------------------------===//
+
+class CacheInBytes : public CacheStorage {
+protected:
+  /// 256 elements a token.
+  const Heads h{4, 4, 64, 64};
+  /// Every number is 0, so that all keys have the same weight.
+  Step stepOfZeros(Span span, uint32_t seed) const {
+    Step step = stepOf(h, {span}, 64, seed);
+    for (Tensor *tensor :
+         {&step.inputs["q"], &step.inputs["k"], &step.inputs["v"], &step.caches["k.0"], &step.caches["v.0"]})
+      for (int64_t i = 0; i < tensor->size(); ++i)
+        tensor->store(i, 0.0);
+    return step;
+  }
+};
+
+/// The mean of a value and 0 is its half, exactly: what no number is stays none, every other code is what it says.
+TEST_P(CacheInBytes, EveryCodeIsReadExactly) {
+  CompiledGraph graph(attentionText(h, storage()), level());
+  ASSERT_EQ(graph.error(), "");
+  for (int64_t added : {1, 3}) { // both kernels' forms: single tokens and many
+    Step step = stepOfZeros({1, added}, 501);
+    Tensor expected = Tensor::filled(Element::F32, {added, 256}, 0.0);
+    for (int64_t code = 0; code < 256; ++code) {
+      const float value = e4m3ToFloat(static_cast<uint8_t>(code));
+      step.caches["v.0"].set({0, 0, code / 64, code % 64}, value);
+      expected.store(code, (value + 0.0f) / 2); // of -0 and 0 it is 0
+    }
+    Result<StepResult> machine = graph.runHost(step, 1);
+    ASSERT_TRUE(machine) << machine.status().message();
+    Tensor first = Tensor::filled(Element::F32, {added, 256}, 0.0);
+    for (int64_t i = 0; i < 256; ++i)
+      first.store(i, machine->output.load(i));
+    EXPECT_TRUE(sameBits(first, expected)) << added << " tokens";
+  }
+}
+
+/// All numbers, the middles between neighbours, and the floats beside these middles.
+TEST_P(CacheInBytes, EveryCodeIsWrittenExactly) {
+  std::vector<float> values;
+  for (int code = 0; code < 0x7e; ++code) {
+    const float low = e4m3ToFloat(static_cast<uint8_t>(code)), high = e4m3ToFloat(static_cast<uint8_t>(code + 1));
+    const float middle = (low + high) / 2;
+    for (float value : {low, high, middle, std::nextafterf(middle, 0.0f), std::nextafterf(middle, INFINITY)})
+      values.insert(values.end(), {value, -value});
+  }
+  CompiledGraph graph(attentionText(h, storage()), level());
+  ASSERT_EQ(graph.error(), "");
+  Step step = stepOfZeros({0, 5}, 502);
+  ASSERT_LE(values.size(), 5 * 256u);
+  for (auto [i, value] : llvm::enumerate(values))
+    for (const char *name : {"k", "v"})
+      step.inputs[name].store(static_cast<int64_t>(i), value);
+  Result<StepResult> machine = graph.runHost(step, 1), bits = graph.interpret(step, Precision::Exact);
+  ASSERT_TRUE(machine && bits);
+  expectRounded(*machine, step, "machine");
+  expectRounded(*bits, step, "graph");
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, CacheInBytes,
+                         ::testing::Combine(::testing::ValuesIn(codegen::runnableLevels()),
+                                            ::testing::Values("fp8_e4m3")),
+                         levelAndStorage);
 
 } // namespace
 } // namespace fusec::differential

@@ -133,9 +133,9 @@ void expectUnfusedWithinBound(const std::string &text, Step step, const Attentio
   expectWithinBound(actual->output, oracle, ratios);
 }
 
-/// With rounded operands, caches are stored in f32 and both short types in turn.
+/// With rounded operands, caches are stored in f32 and every shorter type in turn.
 AttentionForm formAt(AttentionForm form, const std::string &level, uint32_t seed) {
-  constexpr const char *storages[] = {"", "bf16", "f16"};
+  constexpr const char *storages[] = {"", "bf16", "f16", "fp8_e4m3"};
   if (!LevelChoice(level).operands.empty() && form.memory == KeyMemory::Paged)
     form.storage = storages[seed % std::size(storages)];
   return form;

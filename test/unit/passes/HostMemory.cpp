@@ -2,6 +2,7 @@
 #include "test/unit/passes/HostMemory.h"
 
 #include "runtime/base/Float16.h"
+#include "test/unit/passes/E4m3.h"
 
 #include <algorithm>
 #include <cstring>
@@ -71,6 +72,7 @@ constexpr CachedValue cachedValues[] = {
     {StorageType::F32, encode<float, same>, decode<float, same>},
     {StorageType::F16, encode<uint16_t, floatToHalf>, decode<uint16_t, halfToFloat>},
     {StorageType::BF16, encode<uint16_t, floatToBfloat>, decode<uint16_t, bfloatToFloat>},
+    {StorageType::E4M3, encode<uint8_t, floatToE4m3>, decode<uint8_t, e4m3ToFloat>},
 };
 
 const CachedValue &cachedValue(tile::BufferType type) {

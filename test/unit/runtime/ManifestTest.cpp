@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongManifest{"/buffers/6/page_bytes", 0, "'page_bytes'"},
         WrongManifest{"/buffers/6/dtype", "f16", "'k.0': expected f32 as in kv.dtype, found f16"},
         WrongManifest{"/kv/dtype", "bf16", "'k.0': expected bf16 as in kv.dtype, found f32"},
-        WrongManifest{"/kv/dtype", "q8_0", "kv: expected dtype f32, f16 or bf16, found 'q8_0'"},
+        WrongManifest{"/kv/dtype", "q8_0", "kv: expected dtype f32, f16, bf16 or fp8_e4m3, found 'q8_0'"},
         WrongManifest{"/kv/dtype", 16, "'dtype'"},
         WrongManifest{
             "/buffers/8/kind", "activation",
