@@ -1,4 +1,5 @@
 """A `fusec serve` of one's own, for the tests in this folder."""
+import atexit
 import http.client
 import json
 import os
@@ -24,6 +25,7 @@ class Server:
         self.process = subprocess.Popen([fusec, "serve", model, "--port", "0", "--threads", "1", *options],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, **(environment or {})})
+        atexit.register(self.process.kill)  # A test that fails leaves no server behind.
         self.log = []
         self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)
         self.reader.start()
