@@ -8,6 +8,7 @@
 #include "test/e2e/CompiledModels.h"
 #include "test/e2e/ModelFiles.h"
 #include "test/unit/models/TempDirectory.h"
+#include "test/unit/models/TinyModel.h"
 #include "test/unit/runtime/RequestRecorder.h"
 #include "tools/fusec/Compiler.h"
 
@@ -181,6 +182,19 @@ TEST(Embedding, WhatAnArtifactIsNotForIsRefusedByName) {
   auto generator = openModel(storiesGguf());
   ASSERT_TRUE(generator) << generator.status().message();
   EXPECT_THAT((*generator)->embed(text.prompt).status().message(), HasSubstr("--embeddings"));
+}
+
+/// The tiny model has no tokenizer, so that no artifact can be written of it, but its IR can.
+TEST(Embedding, AModelForEmbeddingsIsNotCompiledForText) {
+  TempDirectory folder;
+  CompileOptions options;
+  options.model = folder.write("tiny.gguf", models::tinyGguf().u32("llama.pooling_type", 1).build());
+  options.output = folder.path() / "out.mlir";
+  options.compileTo = "groups";
+  EXPECT_THAT(compileModel(options).status().message(), HasSubstr("a model for embeddings (pooling_type mean)"));
+  options.embeddings = true;
+  const Status compiled = compileModel(options).status();
+  EXPECT_TRUE(compiled.ok()) << compiled.message();
 }
 
 TEST(Embedding, OnAGpuIsRefusedByName) {

@@ -36,6 +36,15 @@ func.func @odd_row(%x: !fuse.tensor<[ragged(T), 7], f32> {fuse.name = "x"}) -> !
 
 // -----
 
+// The result's name is the output's.
+// CHECK: plan.buffer output "hidden" slot 0
+func.func @named(%x: !fuse.tensor<[ragged(T), 7], f32> {fuse.name = "x"}) -> (!fuse.tensor<[ragged(T), 7], f32> {fuse.name = "hidden"}) {
+  %y = fuse.softmax %x : !fuse.tensor<[ragged(T), 7], f32> -> !fuse.tensor<[ragged(T), 7], f32>
+  return %y : !fuse.tensor<[ragged(T), 7], f32>
+}
+
+// -----
+
 // Equal layers share their kernel.
 // CHECK: plan.launch @k0({{.*}}) "a"
 // CHECK: plan.launch @k0({{.*}}) "b"
