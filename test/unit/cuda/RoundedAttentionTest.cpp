@@ -83,11 +83,10 @@ TEST_P(RoundedAttention, ConvertsTheCacheAndPadsChannels) {
   check(form, {{{65, 1}}, {{60, 17}}}, AttentionData::Ordinary, 2);
 }
 
-/// Caches in bytes become operands on the way to shared memory, whole units of 8 and, with 20 channels, element by
-/// element.
+/// Caches in bytes become operands on the way to shared memory, 8 from 8 bytes, with and without padded channels.
 TEST_P(RoundedAttention, DecodesCachesInBytes) {
-  for (int64_t head : {64, 20}) {
-    AttentionForm form = formOf(2, 3, head, head);
+  for (auto [head, valueHead] : {std::pair{64, 64}, {80, 40}}) {
+    AttentionForm form = formOf(2, 3, head, valueHead);
     form.storage = "fp8_e4m3";
     check(form, {{{64, 1}}, {{130, 2}, {5, 0}, {62, 4}}, {{0, 23}, {70, 18}}}, AttentionData::Ordinary, 2);
   }
