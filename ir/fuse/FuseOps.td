@@ -237,9 +237,9 @@ def Fuse_KVAppendOp : Fuse_Op<"kv_append", [Pure, AllTypesMatch<["cache", "resul
   let description = [{
     `cache[sequences[t], positions[t], rest...] = values[t, rest...]`. The
     update happens in place: the result stands for the same pages, so the
-    operand must have no other use. A cache stored in `f16` or `bf16` keeps the
+    operand must have no other use. A cache stored in `f16`, `bf16` or `fp8_e4m3` keeps the
     values rounded to nearest even; beyond the type's range they become
-    infinite.
+    infinite, in `fp8_e4m3`, which has no infinities, 448.
 
     Constraints:
     - C1: the cache is `[sym, paged, rest...]`, values are `[ragged, rest...]` of its element type, without storage;

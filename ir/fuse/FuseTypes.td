@@ -21,7 +21,7 @@ def Fuse_TensorType : TypeDef<Fuse_Dialect, "GraphTensor"> {
     `storage` is the block format of the bytes behind the logical elements
     (see `runtime/schema/StorageType.def`); reading such a tensor decodes it
     exactly as the format defines. A tensor with a paged dimension, that is a
-    cache, may be stored in `f16` or `bf16` when its element type is `f32`:
+    cache, may be stored in `f16`, `bf16` or `fp8_e4m3` when its element type is `f32`:
     `fuse.kv_append` rounds what it writes, and every reader sees the rounded
     value as `f32`.
 

@@ -63,8 +63,8 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
   let description = [{
     Dimensions as in `!fuse.tensor`, an element type, a layout and, for
     stored weights and rounded values, the storage type that loads decode. A
-    paged or row-major buffer of `f32` may be stored in `f16` or `bf16`: stores
-    round to nearest even.
+    paged or row-major buffer of `f32` may be stored in `f16` or `bf16`, a paged
+    one in `fp8_e4m3`, too: stores round to nearest even.
 
     ```mlir
     !tile.buffer<[ragged(T), 576], f32>
