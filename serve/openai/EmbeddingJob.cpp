@@ -47,9 +47,9 @@ Failure EmbeddingJob::submit(size_t input) {
 }
 
 void EmbeddingJob::start() {
-  exchange->onAbandoned([weak = weak_from_this()] {
+  exchange->onAbandoned([weak = weak_from_this()](http::Departure why) {
     if (auto job = weak.lock())
-      job->onAbandoned();
+      job->onAbandoned(why);
   });
   for (size_t input = 0; input < call.inputs.size() && !ended; ++input)
     if (Failure failure = submit(input))
@@ -68,11 +68,11 @@ void EmbeddingJob::end(JobReport report) {
     std::exchange(hooks.onEnd, nullptr)(report);
 }
 
-void EmbeddingJob::onAbandoned() {
+void EmbeddingJob::onAbandoned(http::Departure why) {
   if (ended)
     return;
   cancelAll();
-  end({.status = 499, .error = "client_closed_request"});
+  end(abandonedReport(why));
 }
 
 void EmbeddingJob::fail(const ApiError &error) {

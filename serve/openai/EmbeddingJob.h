@@ -44,7 +44,7 @@ private:
 
   Failure submit(size_t input);
   void onDone(size_t input, runtime::RequestOutcome outcome);
-  void onAbandoned();
+  void onAbandoned(http::Departure why);
   void complete();
   void answer(std::string body);
   void end(JobReport report);

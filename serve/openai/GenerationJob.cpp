@@ -105,8 +105,7 @@ void GenerationJob::onAbandoned(http::Departure why) {
   if (ended)
     return;
   cancelAll();
-  const bool slow = why == http::Departure::TooSlow;
-  end({.status = 499, .error = slow ? "client_read_too_slowly" : "client_closed_request"});
+  end(abandonedReport(why));
 }
 
 void GenerationJob::fail(const ApiError &error) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "serve/http/Exchange.h"
 #include "serve/openai/ApiError.h"
 #include "serve/openai/Replies.h"
 
@@ -23,6 +24,12 @@ struct JobReport {
   Usage usage = {};
   double queueSeconds = 0, firstTokenSeconds = 0;
 };
+
+/// Of a job whose client is no longer there.
+inline JobReport abandonedReport(http::Departure why) {
+  const bool slow = why == http::Departure::TooSlow;
+  return {.status = 499, .error = slow ? "client_read_too_slowly" : "client_closed_request"};
+}
 
 struct JobHooks {
   std::function<void()> onFirstToken;
