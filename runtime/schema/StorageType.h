@@ -67,7 +67,7 @@ inline std::string cacheTypeNames() {
   std::string names, last;
   for (const StorageTypeInfo &row : storageTypes)
     if (isCacheType(row.type)) {
-      names += (names.empty() || last.empty() ? "" : ", ") + last;
+      names += (names.empty() ? "" : ", ") + last;
       last = row.name;
     }
   return names + " or " + last;
