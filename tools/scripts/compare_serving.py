@@ -6,7 +6,7 @@
 
 All servers run during the whole comparison; only one is under load at a time, and each load is put on one after
 the other, repeat by repeat, so that a slow spell of the machine hits all. The load comes from `fusec bench serve`.
-`--variant` adds a second fusec with further options. Prints medians with their range, and the ratio of paired
+`--variant` adds a fusec with further options. Prints medians with their range, and the ratio of paired
 repeats to the last server; --json for scripts. Only the Python standard library is used.
 """
 import argparse
@@ -72,8 +72,7 @@ def servers_of(options):
              "--kv-dtype", options.kv_dtype, "--threads", str(options.threads), "--log", "off",
              "--max-concurrent", "4096", "--max-queue", "4096", *shlex.split(options.fusec_options)]
     rows = [("fusec", fusec, "--port")]
-    if options.variant:
-        rows.append((f"fusec {options.variant}", fusec + shlex.split(options.variant), "--port"))
+    rows += [(f"fusec {variant}", fusec + shlex.split(variant), "--port") for variant in options.variant]
     if options.llama_server:
         slots = [options.llama_server, "-m", options.model, "-np", sequences, "-t", str(options.threads),
                  "-tb", str(options.threads), "-c", str(options.context * options.max_seqs), "--no-webui",
@@ -150,7 +149,7 @@ def parse():
     parser.add_argument("model", help="GGUF file")
     parser.add_argument("--fusec", default=os.path.join(ROOT, "build", "bin", "fusec"))
     parser.add_argument("--fusec-options", default="", help="further options of fusec serve")
-    parser.add_argument("--variant", default="", help="options of a second fusec, to compare with the first")
+    parser.add_argument("--variant", action="append", default=[], help="options of a further fusec; repeatable")
     parser.add_argument("--llama-server", help="a llama-server binary")
     parser.add_argument("--llama-options", default="", help="further options of it")
     parser.add_argument("--threads", type=int, default=2)
