@@ -7,8 +7,6 @@
 
 namespace fusec::serve {
 
-using nlohmann::json;
-
 /// Carries the end of one input from the engine's thread to the loop's.
 class EmbeddingJob::Listener final : public runtime::RequestListener {
 public:
@@ -30,49 +28,22 @@ private:
 EmbeddingJob::EmbeddingJob(Backend &backend, http::EventLoop &loop, WorkerPool &workers,
                            std::shared_ptr<http::Exchange> exchange, EmbeddingCall call, EmbeddingHead head,
                            JobHooks hooks)
-    : backend(backend), loop(loop), workers(workers), exchange(std::move(exchange)), call(std::move(call)),
-      head(std::move(head)), hooks(std::move(hooks)), embeddings(this->call.inputs.size()),
-      remaining(this->call.inputs.size()) {}
+    : Job(backend, loop, std::move(exchange), std::move(hooks)), workers(workers), call(std::move(call)),
+      head(std::move(head)), embeddings(this->call.inputs.size()), remaining(this->call.inputs.size()) {}
 
 Failure EmbeddingJob::submit(size_t input) {
   runtime::Request request;
   request.prompt = call.inputs[input];
   request.embed = true;
   request.tenant = head.tenant;
-  auto id = backend.submit(std::move(request), std::make_shared<Listener>(shared_from_this(), input));
-  if (!id)
-    return errorFor(id.status());
-  ids.push_back(*id);
-  return {};
+  return Job::submit(std::move(request), std::make_shared<Listener>(shared_from_this(), input));
 }
 
 void EmbeddingJob::start() {
-  exchange->onAbandoned([weak = weak_from_this()](http::Departure why) {
-    if (auto job = weak.lock())
-      job->onAbandoned(why);
-  });
+  watchClient(weak_from_this());
   for (size_t input = 0; input < call.inputs.size() && !ended; ++input)
     if (Failure failure = submit(input))
       fail(*failure);
-}
-
-void EmbeddingJob::cancelAll() {
-  for (runtime::RequestId id : ids)
-    backend.cancel(id);
-}
-
-void EmbeddingJob::end(JobReport report) {
-  ended = true;
-  exchange.reset();
-  if (hooks.onEnd)
-    std::exchange(hooks.onEnd, nullptr)(report);
-}
-
-void EmbeddingJob::onAbandoned(http::Departure why) {
-  if (ended)
-    return;
-  cancelAll();
-  end(abandonedReport(why));
 }
 
 void EmbeddingJob::fail(const ApiError &error) {
@@ -80,8 +51,7 @@ void EmbeddingJob::fail(const ApiError &error) {
     return;
   cancelAll();
   exchange->respond(error.toResponse());
-  const json code = error.toJson()["error"]["code"];
-  end({.status = error.status(), .error = code.is_string() ? code.get<std::string>() : "error"});
+  endWith(error);
 }
 
 void EmbeddingJob::onDone(size_t input, runtime::RequestOutcome outcome) {

@@ -44,25 +44,16 @@ private:
 
   Failure submit(size_t input);
   void onDone(size_t input, runtime::RequestOutcome outcome);
-  void onAbandoned(http::Departure why);
   void complete();
   void answer(std::string body);
-  void end(JobReport report);
-  void cancelAll();
 
-  Backend &backend;
-  http::EventLoop &loop;
   WorkerPool &workers;
-  std::shared_ptr<http::Exchange> exchange;
   const EmbeddingCall call;
   const EmbeddingHead head;
-  JobHooks hooks;
 
-  std::vector<runtime::RequestId> ids;
   std::vector<std::vector<float>> embeddings;
   size_t remaining;
   double queueSeconds = 0; ///< Of the input that waited longest.
-  bool ended = false;
 };
 
 } // namespace fusec::serve

@@ -53,8 +53,8 @@ private:
 
 GenerationJob::GenerationJob(Backend &backend, http::EventLoop &loop, std::shared_ptr<http::Exchange> exchange,
                              GenerationCall call, ReplyHead head, JobHooks hooks)
-    : backend(backend), loop(loop), exchange(std::move(exchange)), call(std::move(call)), head(std::move(head)),
-      chunks(this->head, this->call.includeUsage), hooks(std::move(hooks)), outcomes(this->call.prompts.size()),
+    : Job(backend, loop, std::move(exchange), std::move(hooks)), call(std::move(call)), head(std::move(head)),
+      chunks(this->head, this->call.includeUsage), outcomes(this->call.prompts.size()),
       remaining(this->call.prompts.size()),
       texts(this->call.prompts.size() * static_cast<size_t>(this->call.request.n)) {
   if (!this->call.tools.format)
@@ -72,55 +72,27 @@ GenerationJob::GenerationJob(Backend &backend, http::EventLoop &loop, std::share
 Failure GenerationJob::submit(size_t prompt) {
   runtime::Request request = call.request;
   request.prompt = call.prompts[prompt];
-  auto id = backend.submit(std::move(request), std::make_shared<Listener>(shared_from_this(), prompt));
-  if (!id)
-    return errorFor(id.status());
-  ids.push_back(*id);
-  return {};
+  return Job::submit(std::move(request), std::make_shared<Listener>(shared_from_this(), prompt));
 }
 
 void GenerationJob::start() {
-  exchange->onAbandoned([weak = weak_from_this()](http::Departure why) {
-    if (auto job = weak.lock())
-      job->onAbandoned(why);
-  });
+  watchClient(weak_from_this());
   for (size_t prompt = 0; prompt < call.prompts.size() && !ended; ++prompt)
     if (Failure failure = submit(prompt))
       fail(*failure);
-}
-
-void GenerationJob::cancelAll() {
-  for (runtime::RequestId id : ids)
-    backend.cancel(id);
-}
-
-void GenerationJob::end(JobReport report) {
-  ended = true;
-  exchange.reset();
-  if (hooks.onEnd)
-    std::exchange(hooks.onEnd, nullptr)(report);
-}
-
-void GenerationJob::onAbandoned(http::Departure why) {
-  if (ended)
-    return;
-  cancelAll();
-  end(abandonedReport(why));
 }
 
 void GenerationJob::fail(const ApiError &error) {
   if (ended)
     return;
   cancelAll();
-  const json body = error.toJson();
   if (streaming) {
-    exchange->send("data: " + dumpJson(body) + "\n\ndata: [DONE]\n\n");
+    exchange->send("data: " + dumpJson(error.toJson()) + "\n\ndata: [DONE]\n\n");
     exchange->endStream();
   } else {
     exchange->respond(error.toResponse());
   }
-  const json &code = body["error"]["code"];
-  end({.status = error.status(), .error = code.is_string() ? code.get<std::string>() : "error"});
+  endWith(error);
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,7 +46,6 @@ private:
 
   void onEvents(size_t prompt, const std::vector<runtime::TokenEvent> &events);
   void onDone(size_t prompt, runtime::RequestOutcome outcome);
-  void onAbandoned(http::Departure why);
   Failure submit(size_t prompt);
 
   void beginStream();
@@ -59,24 +58,17 @@ private:
   void finishTexts(size_t prompt);
   void complete();
   void finishStream(const std::vector<runtime::RequestOutcome> &all);
-  void end(JobReport report);
-  void cancelAll();
   int indexOf(size_t prompt, int choice) const { return static_cast<int>(prompt) * call.request.n + choice; }
 
-  Backend &backend;
-  http::EventLoop &loop;
-  std::shared_ptr<http::Exchange> exchange;
   const GenerationCall call;
   const ReplyHead head;
   const ChunkWriter chunks;
-  JobHooks hooks;
 
-  std::vector<runtime::RequestId> ids;
   std::vector<std::optional<runtime::RequestOutcome>> outcomes;
   size_t remaining;
   std::vector<Text> texts;
   std::vector<ToolAnswer> answers; ///< Parallel to `texts` where calls are read and nothing is streamed, else empty.
-  bool streaming = false, gotToken = false, ended = false;
+  bool streaming = false, gotToken = false;
 };
 
 } // namespace fusec::serve

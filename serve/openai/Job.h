@@ -1,18 +1,24 @@
 //===- Job.h - a request that the engine works on ---------------------------------===//
 //
-// What the routes know of every job: it can be made to fail, and it reports its
-// end once. Threading: the loop's thread.
+// What all jobs have in common: requests of the engine, a client who may leave
+// before the answer is complete, an end that is reported once.
+//
+// Threading: the loop's thread.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "serve/Backend.h"
+#include "serve/http/EventLoop.h"
 #include "serve/http/Exchange.h"
 #include "serve/openai/ApiError.h"
 #include "serve/openai/Replies.h"
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace fusec::serve {
 
@@ -25,12 +31,6 @@ struct JobReport {
   double queueSeconds = 0, firstTokenSeconds = 0;
 };
 
-/// Of a job whose client is no longer there.
-inline JobReport abandonedReport(http::Departure why) {
-  const bool slow = why == http::Departure::TooSlow;
-  return {.status = 499, .error = slow ? "client_read_too_slowly" : "client_closed_request"};
-}
-
 struct JobHooks {
   std::function<void()> onFirstToken;
   std::function<void(const JobReport &)> onEnd; ///< Once, last.
@@ -38,12 +38,31 @@ struct JobHooks {
 
 class Job {
 public:
+  Job(Backend &backend, http::EventLoop &loop, std::shared_ptr<http::Exchange> exchange, JobHooks hooks)
+      : backend(backend), loop(loop), exchange(std::move(exchange)), hooks(std::move(hooks)) {}
   virtual ~Job() = default;
   /// Answers with an error, or ends the stream with one, and cancels what runs.
   virtual void fail(const ApiError &error) = 0;
   std::chrono::steady_clock::time_point startedAt() const { return started; }
 
+protected:
+  /// From now on the job ends when its client goes away. `self` is this job.
+  void watchClient(std::weak_ptr<Job> self);
+  Failure submit(runtime::Request request, std::shared_ptr<runtime::RequestListener> listener);
+  void cancelAll();
+  void end(JobReport report);
+  void endWith(const ApiError &error);
+
+  Backend &backend;
+  http::EventLoop &loop;
+  std::shared_ptr<http::Exchange> exchange; ///< Null once ended.
+  JobHooks hooks;
+  bool ended = false;
+
 private:
+  void onAbandoned(http::Departure why);
+
+  std::vector<runtime::RequestId> ids;
   const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 };
 
