@@ -25,7 +25,7 @@ namespace fusec {
 /// What one configuration computed.
 struct VerifyTrace {
   int64_t vocab = 0;
-  std::vector<float> logits;                 ///< `[ids, vocab]` of the prompt and the reference's continuation.
+  std::vector<float> logits{};               ///< `[ids, vocab]` of the prompt and the reference's continuation.
   std::vector<text::TokenId> continuation{}; ///< This configuration's own greedy one.
 };
 

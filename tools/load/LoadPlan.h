@@ -59,11 +59,11 @@ struct PlannedRequest {
 };
 
 struct LoadPlan {
-  std::vector<PlannedRequest> requests; ///< By arrival.
-  int64_t concurrency = 0;              ///< 0: open loop.
+  std::vector<PlannedRequest> requests{}; ///< By arrival.
+  int64_t concurrency = 0;                ///< 0: open loop.
   bool pinsLength = true;
-  std::string workload; ///< One line for the report.
-  Trace trace;          ///< What is replayed, with the lengths that are sent; empty without one, and for words.
+  std::string workload{}; ///< One line for the report.
+  Trace trace{};          ///< What is replayed, with the lengths that are sent; empty without one, and for words.
 
   /// Requests per second that an open loop offers; 0 for a closed one.
   double offeredRate() const;

@@ -32,17 +32,17 @@ struct LoadOptions {
 
 /// Times are seconds since the first request was due.
 struct RequestRecord {
-  double due = 0;             ///< When it should have been sent.
-  double sent = 0;            ///< When it was: before the connection is made.
-  double first = -1;          ///< First piece with text; -1 = none.
-  double end = 0;             ///< Last byte, or the failure.
-  std::vector<double> pieces; ///< Arrival of each piece with text.
-  int64_t promptTokens = 0;   ///< As the server counts them; else as planned.
-  int64_t cachedTokens = -1;  ///< Of the prompt; -1 = not reported.
-  int64_t outputTokens = 0;   ///< As the server counts them; else the pieces.
-  bool left = false;          ///< The client disconnected on purpose.
-  int httpStatus = 0;         ///< 0: no answer.
-  std::string error;          ///< Empty: complete, or left on purpose.
+  double due = 0;               ///< When it should have been sent.
+  double sent = 0;              ///< When it was: before the connection is made.
+  double first = -1;            ///< First piece with text; -1 = none.
+  double end = 0;               ///< Last byte, or the failure.
+  std::vector<double> pieces{}; ///< Arrival of each piece with text.
+  int64_t promptTokens = 0;     ///< As the server counts them; else as planned.
+  int64_t cachedTokens = -1;    ///< Of the prompt; -1 = not reported.
+  int64_t outputTokens = 0;     ///< As the server counts them; else the pieces.
+  bool left = false;            ///< The client disconnected on purpose.
+  int httpStatus = 0;           ///< 0: no answer.
+  std::string error{};          ///< Empty: complete, or left on purpose.
 
   bool isComplete() const { return error.empty() && !left; }
   double timeToFirst() const { return first - sent; }

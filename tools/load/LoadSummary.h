@@ -22,7 +22,7 @@
 namespace fusec::load {
 
 struct Objectives {
-  std::optional<double> timeToFirst, timePerToken, endToEnd; ///< Seconds; unset = none.
+  std::optional<double> timeToFirst{}, timePerToken{}, endToEnd{}; ///< Seconds; unset = none.
 };
 
 /// Quantiles by linear interpolation between the closest ranks; all 0 for no samples.
