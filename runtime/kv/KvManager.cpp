@@ -288,8 +288,8 @@ void KvManager::append(SequenceId id, std::span<const TokenId> tokens) {
 SequenceId KvManager::fork(SequenceId id) {
   Sequence copy = at(id);
   copy.table.resize(blocksFor(copy.length)); // Reserved pages stay with the first.
-  assert(isFinished(copy.lastStep) && "a running step would write to a shared page");
-  copy.lastStep = {};
+  assert(isFinished(copy.namedBy) && "a running step would write to a shared page");
+  copy.lastStep = copy.namedBy = {};
   for (BlockId block : copy.table)
     hold(block, Holder::Sequence);
   for (BlockId block : copy.sources)
@@ -328,7 +328,7 @@ StepEpoch KvManager::beginStep(std::span<const SequenceId> named) {
   StepEpoch epoch{++lastEpoch};
   unfinished.push_back(epoch);
   for (SequenceId id : named)
-    at(id).lastStep = epoch;
+    at(id).lastStep = at(id).namedBy = epoch;
   for (auto &[id, sequence] : sequences)
     if (!sequence.sources.empty())
       sequence.lastStep = epoch;

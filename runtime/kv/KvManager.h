@@ -161,7 +161,8 @@ private:
     std::vector<BlockId> table;
     std::vector<TokenId> tail;    ///< Tokens of the partly filled last page, until it can be published.
     std::vector<BlockId> sources; ///< Of copies that may not be done yet; held like what a step reads.
-    StepEpoch lastStep{};         ///< The last one that names it, or copies for it.
+    StepEpoch namedBy{};          ///< The last step that names it.
+    StepEpoch lastStep{}; ///< Not before that, and not before one that copies for it: its pages live until then.
   };
   /// The part of a page that continues a prefix.
   struct Part {
