@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/host/KernelEmitter.h"
+#include "codegen/host/NarrowFloats.h"
 
 #include "llvm/IR/Intrinsics.h"
 

@@ -55,9 +55,6 @@ struct Access {
   std::optional<IndexValue> rows; ///< Rows from this number on are not touched.
 };
 
-/// The bits of f32 values rounded, to nearest even, to a 16-bit float.
-llvm::Value *roundedBits(llvm::IRBuilder<> &b, llvm::Value *v, StorageType storage);
-
 class KernelEmitter {
 public:
   KernelEmitter(tile::KernelOp kernel, const HostLevel &level, const LoweringOptions &options, llvm::Module &module);

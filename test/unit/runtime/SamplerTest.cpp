@@ -1,12 +1,9 @@
 //===- SamplerTest.cpp - right values and extreme corners ----------------------===//
 
 #include "runtime/engine/Sampler.h"
-#include "runtime/engine/Argmax.h"
 #include "runtime/engine/LogSoftmax.h"
-#include "runtime/engine/Request.h"
 #include "runtime/engine/SamplingMasses.h"
-#include "runtime/engine/ScoreBlocks.h"
-#include "runtime/exec/ModelInfo.h"
+#include "test/unit/runtime/RandomLogits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,6 +18,7 @@
 
 using namespace fusec;
 using namespace fusec::runtime;
+using fusec::runtime::test::randomLogits;
 
 namespace {
 
@@ -237,22 +235,6 @@ TokenId drawBySorting(const SamplingParams &params, std::vector<float> scores) {
   return -1;
 }
 
-std::vector<float> randomLogits(std::mt19937 &random, size_t count) {
-  const float spread = std::array{0.01f, 1.0f, 3.0f, 30.0f}[random() % 4];
-  std::normal_distribution<float> normal(0, spread);
-  const bool hasTies = random() % 3 == 0, hasCorners = random() % 3 == 0;
-  std::vector<float> logits(count);
-  for (float &logit : logits) {
-    logit = normal(random);
-    if (hasTies)
-      logit = std::round(logit * 2) / 2;
-    if (hasCorners && random() % 50 == 0)
-      logit = std::array{inf, -inf, notANumber, std::numeric_limits<float>::lowest()}[random() % 4];
-  }
-  logits[random() % count] = 1;
-  return logits;
-}
-
 } // namespace
 
 TEST(Sampler, AgreesWithAFullSort) {
@@ -391,46 +373,6 @@ TEST(Sampler, LogprobsAreOfTheRawDistribution) {
   EXPECT_EQ(choice->topLogprobs[1].id, 2);
 }
 
-TEST(LogSumExp, HasNoOverflowAndNoNaN) {
-  EXPECT_NEAR(logSumExp(std::vector<float>{1000, 1000}), 1000 + std::log(2.), 1e-6);
-  EXPECT_NEAR(logSumExp(std::vector<float>{-1000, -1000, notANumber, -inf}), -1000 + std::log(2.), 1e-6);
-  EXPECT_EQ(logSumExp(std::vector<float>{-inf, notANumber}), -inf);
-  EXPECT_TRUE(std::isfinite(logSumExp(std::vector<float>{inf, 0})));
-}
-
-TEST(SamplingParams, NamesTheIllegalValue) {
-  struct Case {
-    void (*set)(SamplingParams &);
-    const char *message;
-  };
-  const Case cases[] = {
-      {[](SamplingParams &p) { p.temperature = -1; }, "temperature: expected a number from 0, found -1"},
-      {[](SamplingParams &p) { p.temperature = notANumber; }, "temperature"},
-      {[](SamplingParams &p) { p.temperature = inf; }, "temperature"},
-      {[](SamplingParams &p) { p.topP = 1.01f; }, "top_p: expected a number from 0 to 1, found 1.01"},
-      {[](SamplingParams &p) { p.topP = -0.1f; }, "top_p"},
-      {[](SamplingParams &p) { p.minP = 2; }, "min_p"},
-      {[](SamplingParams &p) { p.topK = -2; }, "top_k"},
-      {[](SamplingParams &p) { p.repetitionPenalty = 0; }, "repetition_penalty: expected a number above 0"},
-      {[](SamplingParams &p) { p.repetitionPenalty = -1; }, "repetition_penalty"},
-      {[](SamplingParams &p) { p.presencePenalty = 2.5f; }, "presence_penalty"},
-      {[](SamplingParams &p) { p.frequencyPenalty = notANumber; }, "frequency_penalty"},
-      {[](SamplingParams &p) { p.logprobs = 21; }, "logprobs: expected -1 (off) to 20, found 21"},
-      {[](SamplingParams &p) { p.logitBias = {{10, 1}}; }, "logit_bias: expected token ids from 0 to 9, found 10"},
-      {[](SamplingParams &p) { p.logitBias = {{-1, 1}}; }, "logit_bias"},
-      {[](SamplingParams &p) { p.logitBias = {{3, 100.5f}}; }, "logit_bias of token 3"},
-      {[](SamplingParams &p) { p.logitBias = {{3, notANumber}}; }, "logit_bias of token 3"},
-  };
-  for (const Case &row : cases) {
-    SamplingParams params;
-    row.set(params);
-    Status status = params.validate(10);
-    EXPECT_EQ(status.code(), ErrorCode::InvalidArgument) << row.message;
-    EXPECT_THAT(status.message(), testing::HasSubstr(row.message));
-  }
-  EXPECT_TRUE(SamplingParams().validate(10).ok());
-}
-
 //===----------------------------------------------------------------------===//
 // Choosing elsewhere
 //===----------------------------------------------------------------------===//
@@ -470,155 +412,6 @@ TEST(Sampler, NeedsTheLogitsForWhatARowDoesNotSay) {
   EXPECT_TRUE(needs([](SamplingParams &p) { p.repetitionPenalty = 1.1f; }));
   EXPECT_TRUE(needs([](SamplingParams &p) { p.presencePenalty = 0.1f; }));
   EXPECT_TRUE(needs([](SamplingParams &p) { p.frequencyPenalty = -0.1f; }));
-}
-
-// The bound is what SamplingMath.h states, and the last unit of a weight.
-TEST(SamplingMath, WeightsAreExponentials) {
-  EXPECT_EQ(samplingWeight(3, 3, 0.7f), samplingOne);
-  EXPECT_EQ(samplingWeight(-0.0f, 0.0f, 1e-38f), samplingOne);
-  EXPECT_EQ(samplingWeight(-3e38f, 3e38f, 1), 0u) << "the difference overflows";
-  EXPECT_EQ(samplingWeight(0, 1, 1e-38f), 0u);
-  SamplingMass last = samplingOne;
-  for (float score = 0; score > -30; score -= 0.00137f) {
-    const SamplingMass weight = samplingWeight(score, 0, 1);
-    const double exact = std::exp(double{score}) * static_cast<double>(samplingOne);
-    EXPECT_NEAR(static_cast<double>(weight), exact, 2e-7 * exact + 1) << score;
-    EXPECT_LE(weight, last);
-    last = weight;
-  }
-}
-
-TEST(SamplingParams, TakesTheModelsDefaults) {
-  ModelInfo model;
-  model.generation.temperature = 0.6f;
-  model.generation.topK = 20;
-  SamplingParams params = SamplingParams::defaultsFor(model);
-  EXPECT_FLOAT_EQ(params.temperature, 0.6f);
-  EXPECT_EQ(params.topK, 20);
-  EXPECT_EQ(params.topP, 1);
-}
-
-TEST(Request, IsValidatedAgainstVocabularyAndContext) {
-  auto message = [](Request request) { return request.validate(10, 8).message(); };
-  EXPECT_EQ(message({.prompt = {1}}), "");
-  EXPECT_THAT(message({.prompt = {}}), testing::HasSubstr("the prompt is empty"));
-  EXPECT_EQ(message({.prompt = std::vector<TokenId>(7, 1)}), "");
-  EXPECT_THAT(message({.prompt = std::vector<TokenId>(8, 1)}),
-              testing::HasSubstr("the prompt has 8 tokens, the context holds 8"));
-  EXPECT_THAT(message({.prompt = {1, 10}}), testing::HasSubstr("prompt[1]: expected a token id from 0 to 9, found 10"));
-  EXPECT_THAT(message({.prompt = {-1}}), testing::HasSubstr("prompt[0]"));
-  EXPECT_THAT(message({.prompt = {1}, .stopIds = {10}}), testing::HasSubstr("stop_token_ids[0]"));
-  EXPECT_THAT(message({.prompt = {1}, .maxTokens = 0}), testing::HasSubstr("max_tokens"));
-  EXPECT_THAT(message({.prompt = {1}, .stopStrings = {""}}), testing::HasSubstr("must not be empty"));
-  EXPECT_THAT(message({.prompt = {1}, .stopStrings = std::vector<std::string>(17, "x")}),
-              testing::HasSubstr("at most 16 strings, found 17"));
-}
-
-// The vector code of every instruction set gives the bits of the function.
-TEST(SamplingMasses, AreThoseOfTheFunction) {
-  std::mt19937 random(3);
-  for (float temperature : {1e-38f, 0.1f, 1.0f, 50.0f}) {
-    std::vector<float> scores(2 * MassSums::groupSize + 100);
-    for (float &score : scores)
-      score = static_cast<float>(random() % 100000) / -2000.0f;
-    scores[5] = 0;
-    scores[6] = -std::numeric_limits<float>::max();
-    std::vector<SamplingMass> masses(scores.size());
-    fillMasses(scores, 0, temperature, masses);
-    SamplingMass sum = 0;
-    for (size_t i = 0; i < scores.size(); ++i) {
-      EXPECT_EQ(masses[i], samplingWeight(scores[i], 0, temperature)) << scores[i];
-      sum += masses[i];
-    }
-    EXPECT_EQ(MassHistogram(masses).total(), sum);
-    MassSums sums;
-    sums.assign(scores, 0, temperature);
-    EXPECT_EQ(sums.total(), sum);
-    ASSERT_EQ(sums.groups().size(), 3u);
-    EXPECT_EQ(sums.groups()[1], std::accumulate(masses.begin() + MassSums::groupSize,
-                                                masses.begin() + 2 * MassSums::groupSize, SamplingMass{0}));
-  }
-}
-
-TEST(MassHistogram, KeepsAllThatFiltersMayKeep) {
-  std::mt19937 random(4);
-  std::vector<SamplingMass> masses(500);
-  for (SamplingMass &mass : masses)
-    mass = (SamplingMass(random()) << 8) >> (random() % 40);
-  const MassHistogram spread(masses);
-  std::vector<SamplingMass> sorted = masses;
-  std::sort(sorted.rbegin(), sorted.rend());
-  SamplingMass reached = 0;
-  auto expectAround = [&](const MassHistogram::Border &border, size_t last) {
-    EXPECT_LE(border.least, sorted[last]);
-    EXPECT_GT(border.sure, sorted[last]);
-    SamplingMass sureMass = 0;
-    int64_t sureCount = 0;
-    for (SamplingMass mass : masses)
-      if (mass >= border.sure) {
-        sureMass += mass;
-        ++sureCount;
-      }
-    EXPECT_EQ(border.sureMass, sureMass);
-    EXPECT_EQ(border.sureCount, sureCount);
-    EXPECT_LE(sureCount, static_cast<int64_t>(last));
-  };
-  for (size_t i = 0; i < sorted.size() && sorted[i] > 0; ++i) {
-    expectAround(spread.borderOf(static_cast<int64_t>(i + 1)), i);
-    reached += sorted[i];
-    expectAround(spread.borderReaching(reached), i);
-  }
-}
-
-TEST(ScoreBlocks, FindWhatIsNotBelowABound) {
-  std::mt19937 random(5);
-  for (size_t size : {1, 15, 64, 65, 1000, 4099}) {
-    const std::vector<float> scores = randomLogits(random, size);
-    ScoreBlocks blocks;
-    blocks.assign(scores);
-    EXPECT_EQ(blocks.bestId(), argmax(scores));
-    for (float bound : {-inf, -1.0f, 0.5f, 1e30f}) {
-      std::vector<TokenId> found, expected;
-      blocks.forEachFrom(bound, [&](TokenId id, float score) {
-        found.push_back(id);
-        EXPECT_TRUE(std::isfinite(score));
-      });
-      for (size_t id = 0; id < size; ++id)
-        if (scores[id] >= bound && scores[id] > -inf)
-          expected.push_back(static_cast<TokenId>(id));
-      EXPECT_EQ(found, expected);
-    }
-    for (size_t count : {1, 3, 10, 5000}) {
-      size_t found = 0;
-      blocks.forEachFrom(blocks.boundOf(count), [&](TokenId, float) { ++found; });
-      EXPECT_GE(found, std::min<size_t>(count, static_cast<size_t>(std::count_if(scores.begin(), scores.end(),
-                                                                                 [](float s) { return s > -inf; }))));
-    }
-  }
-  ScoreBlocks none;
-  none.assign({});
-  EXPECT_EQ(none.bestId(), -1);
-  const std::vector<float> impossible = {-inf, notANumber};
-  none.assign(impossible);
-  EXPECT_EQ(none.bestId(), -1);
-}
-
-TEST(Argmax, TakesTheLowestOfTheBest) {
-  std::mt19937 random(5);
-  for (size_t size : {1, 2, 31, 32, 33, 1023, 1024, 1025, 5000}) {
-    std::vector<float> values(size);
-    for (float &value : values)
-      value = static_cast<float>(random() % 50);
-    values[random() % size] = notANumber;
-    size_t expected = size;
-    for (size_t i = 0; i < size; ++i)
-      if (!std::isnan(values[i]) && (expected == size || values[i] > values[expected]))
-        expected = i;
-    EXPECT_EQ(argmax(values), expected == size ? -1 : static_cast<int32_t>(expected));
-  }
-  EXPECT_EQ(argmax({}), -1);
-  EXPECT_EQ(argmax(std::vector<float>{-inf, notANumber}), -1);
-  EXPECT_EQ(argmax(std::vector<float>{1, inf, std::numeric_limits<float>::max()}), 1);
 }
 
 TEST(Sampler, RestrictionsHoldForOneToken) {
